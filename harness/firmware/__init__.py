@@ -1,0 +1,1 @@
+"""The firmware: render, compile, inspect, before anything is flashed."""

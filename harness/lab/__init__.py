@@ -1,0 +1,1 @@
+"""The lab: suites, baselines, scheduling over several rigs, history."""

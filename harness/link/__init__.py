@@ -1,0 +1,1 @@
+"""The link: bytes to and from a device. Owner of ``import serial``."""

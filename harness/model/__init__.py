@@ -1,0 +1,1 @@
+"""The model: facts read from the flatbuffer, every index already validated."""

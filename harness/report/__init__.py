@@ -1,0 +1,1 @@
+"""Reports: records in, text and pictures out. Reads records only."""

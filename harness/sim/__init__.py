@@ -1,0 +1,1 @@
+"""Boards without hardware: the host board (real TFLM in a child process) and the digital twins."""

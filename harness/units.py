@@ -1,0 +1,74 @@
+"""Sizes, times and foreign names as text, and back."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from harness.errors import UsageError
+
+_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?|0[xX][0-9a-fA-F]+)\s*(B|KiB|MiB|KB|kB|MB)?\s*$")
+_FACTOR = {None: 1, "B": 1, "KiB": 1024, "MiB": 1024 * 1024, "KB": 1000, "kB": 1000, "MB": 1000 * 1000}
+
+
+def parse_size(text: str) -> int:
+    """``"98304"``, ``"96KiB"``, ``"0x18000"`` → bytes. A bare ``96k`` is refused: it does not say which k."""
+    match = _SIZE.match(text)
+    if match is None:
+        raise UsageError(f"{quoted(text)} is not a size", remedy="write bytes, or a number with KiB or MiB: 96KiB")
+    number, unit = match.groups()
+    value = int(number, 16) if number[:2].lower() == "0x" else float(number) * _FACTOR[unit]
+    if value != int(value):
+        raise UsageError(f"{quoted(text)} is not a whole number of bytes", remedy="write whole bytes")
+    return int(value)
+
+
+def format_bytes(count: int) -> str:
+    """``12936`` → ``"12,936"``: exact, for tables whose header says bytes."""
+    return f"{count:,}"
+
+
+def format_size(count: int) -> str:
+    """``12936`` → ``"12,936 B (12.6 KiB)"``: exact, with a human second form."""
+    if abs(count) < 1024:
+        return f"{count:,} B"
+    if abs(count) < 1024 * 1024:
+        return f"{count:,} B ({count / 1024:.1f} KiB)"
+    return f"{count:,} B ({count / 1024 / 1024:.2f} MiB)"
+
+
+def safe_text(text: str, limit: int = 200) -> str:
+    """A foreign name made fit to print on one line.
+
+    Names from a model are hostile input: control characters, bidirectional overrides, newlines and lone
+    surrogates are written as escapes, and the text is cut at ``limit`` characters. Markup is not touched here:
+    tables take plain text, never markup.
+    """
+    pieces: list[str] = []
+    length = 0
+    for char in text:
+        category = unicodedata.category(char)
+        piece = char
+        if char == "\\":
+            piece = "\\\\"
+        elif category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
+            code = ord(char)
+            piece = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        length += len(piece)
+        if length > limit:
+            return "".join(pieces) + "…"
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def quoted(text: str, limit: int = 200) -> str:
+    """``safe_text`` in double quotes."""
+    return '"' + safe_text(text, limit).replace('"', '\\"') + '"'
+
+
+def align_up(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+def align_down(value: int, alignment: int) -> int:
+    return value // alignment * alignment
