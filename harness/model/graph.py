@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+OptionValue = int | float | bool | str | bytes | tuple[int | float, ...] | None
+
 
 class TensorType(IntEnum):
     """schema.fbs, enum TensorType (TFLM 90b983c, tensorflow/lite/schema/schema.fbs)."""
@@ -32,15 +34,19 @@ class TensorType(IntEnum):
     BFLOAT16 = 18
     INT2 = 19
     UINT4 = 20
+    FLOAT8_E4M3FN = 21
+    FLOAT8_E5M2 = 22
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """QuantizationParameters. ``None`` means that the vector is absent from the file, ``()`` that it is empty."""
+    """QuantizationParameters. ``None`` means that the vector is absent from the file, ``()`` that it is empty.
+    ``details_type`` is the type of the QuantizationDetails union: 0 none, 1 custom, 2 blockwise, 3 multi-axis."""
 
     scales: tuple[float, ...] | None
     zero_points: tuple[int, ...] | None
     quantized_dimension: int = 0
+    details_type: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class Tensor:
     is_variable: bool = False
     quantization: Quantization | None = None
     is_sparse: bool = False
+    external_buffer: int = 0  # id in the model's external_buffers; 0: none
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -86,7 +93,8 @@ class OperatorCode:
 @dataclass(frozen=True, slots=True)
 class Operator:
     """One operator. ``options`` holds the builtin options by schema field name (``stride_w``, ``padding``, …), with
-    the schema's defaults for absent fields; empty where the file has no options table (``options_type`` 0)."""
+    the schema's defaults for absent fields; empty where the file has no options table. ``options_table`` names that
+    table (``Conv2DOptions``), ``""`` where there is none or the schema does not know it."""
 
     index: int
     opcode: OperatorCode
@@ -94,8 +102,10 @@ class Operator:
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...] = ()
     options_type: int = 0
-    options: Mapping[str, int | float | bool | tuple[int, ...]] = field(default_factory=dict)
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
     custom_options: bytes = b""
+    options_table: str = ""
+    has_external_options: bool = False  # custom options stored outside the flatbuffer
 
     @property
     def name(self) -> str:
