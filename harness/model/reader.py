@@ -105,7 +105,7 @@ def _subgraph(index: int, values: Values, opcodes: tuple[OperatorCode, ...], dat
 
 def _tensor(index: int, values: Values) -> Tensor:
     shape, code, buffer, name, quantization, is_variable, sparsity, signature, has_rank, _, external = values
-    tensor_type: TensorType | int = _TENSOR_TYPES.get(code, code)
+    tensor_type = _TENSOR_TYPES[code] if code in _TENSOR_TYPES else code  # noqa: SIM401
     return Tensor(
         index,
         name or "",
