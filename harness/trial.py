@@ -30,7 +30,7 @@ class Reason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """``arena_bytes`` was tried from a 16-aligned base on a fresh boot. ``detail`` is TFLM's or the fault's own text."""
+    """``arena_bytes`` was tried from a 16-aligned base on a fresh boot. ``detail`` is TFLM's or the fault's text."""
 
     arena_bytes: int
     outcome: Outcome
