@@ -1,1 +1,1 @@
-"""Boards (what a board type is) and rigs (one board on somebody's desk)."""
+"""Board types as data: the record, the catalogue of files, and the rig and lab files."""
