@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "sim": GROUND | {"board", "wire", "probe", "link"},
     "reference": GROUND | {"model"},
     "reconcile": GROUND | {"plan", "device", "search", "abi", "model"},
+    "estimates": GROUND,
     "record": GROUND | {"plan", "device", "search", "reconcile", "board", "model"},
     "rig": GROUND | {"board", "probe", "link", "sim", "device"},
     "sweep": GROUND
@@ -37,7 +38,7 @@ ROOMS: dict[str, set[str]] = {
     "report": GROUND | {"record", "reconcile", "plan", "model"},
 }
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
-ROOMS["cli"] = ROOMS["lab"] | {"lab"}
+ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates"}
 
 OWNERS = {
     "pyocd": {"probe", "sim"},
