@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
 
 import click
 
 from harness import __version__
+from harness.cli.boundary import run
 
 #: name → (module, attribute, one line of help). The module is imported only when its command runs, so that
 #: ``harness --help`` stays fast.
@@ -36,13 +36,15 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="harness")
-def cli() -> None:
+@click.option("-v", "--verbose", count=True, help="Log what the library does; -vv for more. Anywhere on the line.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error. Anywhere on the line.")
+def cli(verbose: int, debug: bool) -> None:
     """Plan, measure and explain the tensor arena of TensorFlow Lite Micro models."""
 
 
-def main(argv: list[str] | None = None) -> Any:
-    """Entry point of the ``harness`` script."""
-    return cli.main(args=argv, prog_name="harness", standalone_mode=True)
+def main(argv: list[str] | None = None) -> int:
+    """Entry point of the ``harness`` script: the exit code."""
+    return run(cli, argv)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
-from functools import cache
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from harness.errors import LinkError
@@ -93,9 +92,17 @@ class Field:
     default: Any = None
 
 
-@cache
-def fields_of(record: Any) -> tuple[Field, ...]:
+def fields_of(record: type) -> tuple[Field, ...]:
     """The fields of a message or row record, in wire order, read from its annotations."""
+    if record not in _FIELDS:
+        _FIELDS[record] = _read_fields(record)
+    return _FIELDS[record]
+
+
+_FIELDS: dict[type, tuple[Field, ...]] = {}
+
+
+def _read_fields(record: type) -> tuple[Field, ...]:
     hints = get_type_hints(record, include_extras=True)
     found = []
     for entry in fields(record):

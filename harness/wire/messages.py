@@ -337,10 +337,9 @@ class TrialRequest:
 @dataclass(frozen=True, slots=True)
 class TrialReport:
     """What came of a trial. ``stage`` is the last one reached; ``used_bytes`` is arena_used_bytes() (UNKNOWN_U32
-    where AllocateTensors failed); ``output_digest`` FNV-1a-64 over the bytes of all outputs in order, 0 when nothing was
-    invoked; ``guard_offset`` the first bad byte's distance from the arena's base (two's complement), where ``guard`` is
-    OVERRUN;
-    ``detail`` the last line that TFLM printed."""
+    where AllocateTensors failed); ``output_digest`` FNV-1a-64 over the bytes of all outputs in order, 0 when nothing
+    was invoked; ``guard_offset`` the first bad byte's distance from the arena's base (two's complement), where
+    ``guard`` is OVERRUN; ``detail`` the last line that TFLM printed."""
 
     arena_bytes: Annotated[int, U32]
     status: Annotated[TrialStatus, U8]

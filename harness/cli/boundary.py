@@ -1,0 +1,134 @@
+"""The error boundary: whatever happens inside, a user gets a sentence, a remedy and an exit code, never a traceback.
+
+With ``--json`` among the arguments the error is also one JSON document on stdout, so that whoever reads it always finds
+one. ``--debug`` shows the traceback, ``-v`` the library's log.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from harness.errors import ExitCode, HarnessError
+from harness.units import safe_text
+
+#: What a shell reports for a program that died of SIGPIPE: the reader went away.
+BROKEN_PIPE_EXIT = 141
+
+
+def error_document(error: HarnessError) -> dict[str, Any]:
+    """The JSON document of a command that ended in an error."""
+    return {"schema": "harness.error", "schema_version": 1, "error": error_fields(error)}
+
+
+def error_fields(error: HarnessError) -> dict[str, str]:
+    """An error as it stands in every JSON document."""
+    return {"code": error.code, "message": error.message, "remedy": error.remedy}
+
+
+def run(command: click.Command, argv: Sequence[str] | None = None) -> int:
+    """Run ``command`` and return the process's exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    verbosity = sum(option in {"-v", "--verbose"} for option in options) + 2 * options.count("-vv")
+    arguments = [a for at, a in enumerate(arguments) if at >= len(options) or a not in _OWN_OPTIONS]
+    _configure_logging(verbosity, debug)
+    try:
+        return _invoke(command, arguments)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _interrupted()
+    except BrokenPipeError:
+        return _pipe_closed()
+    except SystemExit as exc:
+        # click turns a closed pipe into sys.exit(1)
+        if isinstance(exc.__context__, BrokenPipeError):
+            return _pipe_closed()
+        raise
+    except Exception as exc:
+        if debug:
+            traceback.print_exc()
+        error = _as_harness_error(exc)
+        _report(error, as_json="--json" in options)
+        return int(error.exit_code)
+
+
+#: Taken anywhere on the command line, by the boundary.
+_OWN_OPTIONS = frozenset({"--debug", "-v", "-vv", "--verbose"})
+
+
+def _invoke(command: click.Command, arguments: list[str]) -> int:
+    """The exit code of a command that ran to its end. Commands return one, or None for 0."""
+    result = command.main(args=arguments, prog_name="harness", standalone_mode=False)
+    sys.stdout.flush()
+    return int(result) if isinstance(result, int) else 0
+
+
+def _configure_logging(verbosity: int, debug: bool) -> None:
+    level = logging.DEBUG if verbosity > 1 or debug else logging.INFO if verbosity else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return int(ExitCode.INTERRUPTED)
+
+
+def _pipe_closed() -> int:
+    # Python would complain once more when it flushes stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE_EXIT
+
+
+def _as_harness_error(exc: Exception) -> HarnessError:
+    """Every exception as an error with a remedy. Foreign ones that reach this place were not foreseen."""
+    if isinstance(exc, HarnessError):
+        return exc
+    if isinstance(exc, click.UsageError):
+        return _usage_error(exc)
+    if isinstance(exc, click.ClickException):
+        return _coded(exc.format_message(), "see harness --help", "usage", ExitCode.USAGE)
+    if isinstance(exc, MemoryError):
+        return _coded("out of memory", "close other programs, or take a smaller model", "memory", ExitCode.ENVIRONMENT)
+    if isinstance(exc, OSError):
+        return _os_error(exc)
+    text = safe_text(f"{type(exc).__name__}: {exc}")
+    remedy = "run again with --debug and report what it prints"
+    return _coded(f"internal error, a bug of harness: {text}", remedy, "internal", ExitCode.RESULT_BAD)
+
+
+def _usage_error(exc: click.UsageError) -> HarnessError:
+    where = exc.ctx.command_path if exc.ctx else "harness"
+    return _coded(safe_text(exc.format_message(), 500), f"see {where} --help", "usage", ExitCode.USAGE)
+
+
+def _os_error(exc: OSError) -> HarnessError:
+    where = f"{safe_text(str(exc.filename))}: " if exc.filename else ""
+    text = f"{where}{exc.strerror or exc}"
+    if exc.errno == errno.ENOSPC:
+        return _coded(text, "free some space on that disk and run again", "disk.full", ExitCode.ENVIRONMENT)
+    if exc.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return _coded(text, "choose a place that you may write to", "file.denied", ExitCode.USAGE)
+    return _coded(text, "check the path", "file", ExitCode.USAGE)
+
+
+def _coded(message: str, remedy: str, code: str, exit_code: ExitCode) -> HarnessError:
+    error = HarnessError(message, remedy=remedy, code=code)
+    error.exit_code = exit_code
+    return error
+
+
+def _report(error: HarnessError, *, as_json: bool) -> None:
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.remedy:
+        print(f"  {error.remedy}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(error_document(error)))
