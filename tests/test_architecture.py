@@ -37,8 +37,9 @@ ROOMS: dict[str, set[str]] = {
     | {"reconcile", "record", "rig"},
     "report": GROUND | {"record", "reconcile", "plan", "model"},
 }
+ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
-ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates"}
+ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "environment"}
 
 OWNERS = {
     "pyocd": {"probe", "sim"},

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from harness import __version__
 from harness.cli.boundary import run
 
 #: name → (module, attribute, one line of help). The module is imported only when its command runs, so that
 #: ``harness --help`` stays fast.
-COMMANDS: dict[str, tuple[str, str, str]] = {}
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "doctor": ("harness.cli.doctor", "doctor", "What is installed and plugged in, and what is missing for what."),
+    "completion": ("harness.cli.completion", "completion", "Print the completion script of a shell."),
+}
 
 
 class LazyGroup(click.Group):
@@ -28,14 +33,31 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=3)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "harness --help lists the commands."
+            ctx.fail(f"No such command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names from the table: completing must not import every command."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=text) for name, (_, _, text) in COMMANDS.items() if name.startswith(incomplete)
+        ]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        if COMMANDS:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="harness")
+@click.version_option(__version__, "-V", "--version", prog_name="harness")
 @click.option("-v", "--verbose", count=True, help="Log what the library does; -vv for more. Anywhere on the line.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error. Anywhere on the line.")
 def cli(verbose: int, debug: bool) -> None:

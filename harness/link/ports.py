@@ -1,0 +1,34 @@
+"""The serial ports of this computer."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SerialPort:
+    """``usb_serial`` is the serial number of the USB device behind the port; "" where there is none."""
+
+    device: str
+    description: str
+    usb_id: str  # "0483:374b"; "" for a port that is not on USB
+    usb_serial: str
+    is_accessible: bool
+
+
+def list_ports() -> tuple[SerialPort, ...]:
+    """Every port that pyserial sees, USB ones first. Opens none of them."""
+    from serial.tools.list_ports import comports
+
+    ports = [
+        SerialPort(
+            device=str(port.device),
+            description=str(port.description or ""),
+            usb_id=f"{port.vid:04x}:{port.pid:04x}" if port.vid is not None and port.pid is not None else "",
+            usb_serial=str(port.serial_number or ""),
+            is_accessible=os.name != "posix" or os.access(port.device, os.R_OK | os.W_OK),
+        )
+        for port in comports()
+    ]
+    return tuple(sorted(ports, key=lambda port: (not port.usb_id, port.device)))
