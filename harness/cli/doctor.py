@@ -60,11 +60,12 @@ def _document(parts: list[Part]) -> dict[str, Any]:
 
 
 def _print(parts: list[Part]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from harness.cli.console import stdout_console
+
+    console = stdout_console()
     console.print(f"harness {__version__}")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("", "part", "version", "for", "detail"):
