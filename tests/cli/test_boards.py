@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def boards(*args: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", "boards", *args]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # tables follow it
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, check=False)
 
 
 def test_json_lists_host_hardware_and_twins() -> None:
