@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "reference": GROUND | {"model"},
     "reconcile": GROUND | {"plan", "device", "search", "abi", "model"},
     "estimates": GROUND,
+    "shapes": GROUND | {"model"},
     "record": GROUND | {"plan", "device", "search", "reconcile", "board", "model"},
     "rig": GROUND | {"board", "probe", "link", "sim", "device"},
     "sweep": GROUND
@@ -39,7 +40,7 @@ ROOMS: dict[str, set[str]] = {
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
-ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "environment"}
+ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "environment"}
 
 OWNERS = {
     "pyocd": {"probe", "sim"},
