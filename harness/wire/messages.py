@@ -146,7 +146,7 @@ class RefusalReason(OpenEnum):
 
 
 class AllocationCategory(OpenEnum):
-    """RecordedAllocationType of TFLM (recording_micro_allocator.h, 90b983c)."""
+    """RecordedAllocationType of TFLM (recording_micro_allocator.h, 90b983c), in its order."""
 
     EVAL_TENSOR_DATA = 0
     PERSISTENT_TENSOR_DATA = 1
@@ -155,6 +155,7 @@ class AllocationCategory(OpenEnum):
     TENSOR_VARIABLE_BUFFER_DATA = 4
     NODE_AND_REGISTRATION_ARRAY = 5
     OP_DATA = 6
+    COMPRESSION_DATA = 7
     UNKNOWN = 255
 
 

@@ -1,0 +1,159 @@
+"""The bench: one device and its probe, doing one trial per fresh boot."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from harness.deadline import Deadline
+from harness.device.client import Device, RebootedError, SilenceError
+from harness.device.verdict import Evidence, NoAnswer, judge
+from harness.errors import DeviceError, LinkError
+from harness.probe.protocol import FlashImage, Probe
+from harness.trial import Outcome, Reason, Trial
+from harness.units import safe_text
+from harness.wire import generator
+from harness.wire import messages as wire
+
+
+@dataclass(frozen=True, slots=True)
+class InputPlan:
+    """Where the inputs come from: ``settings`` are sent after each boot, ``staged`` (index → bytes) are uploaded."""
+
+    settings: tuple[wire.SetInput, ...]
+    staged: tuple[tuple[int, bytes], ...] = ()
+
+    @classmethod
+    def seeded(cls, seed: int) -> InputPlan:
+        return cls((wire.SetInput(wire.ALL_INPUTS, wire.InputKind.SEED, seed),))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRun:
+    """A trial with everything that the device told about it; ``report`` is None where it told nothing."""
+
+    trial: Trial
+    report: wire.TrialReport | None = None
+    fault: wire.FaultRecord | None = None
+
+
+class Bench:
+    """Runs trials. A lost link is tried again on a fresh boot, at most ``link_tries`` times in all, and recorded."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        device: Device,
+        image: FlashImage,
+        inputs: InputPlan,
+        *,
+        trial_timeout_s: float,
+        boot_timeout_s: float = 5.0,
+        link_tries: int = 3,
+    ) -> None:
+        self.probe = probe
+        self.device = device
+        self.image = image
+        self.inputs = inputs
+        self.trial_timeout_s = trial_timeout_s
+        self._boot_timeout_s = boot_timeout_s
+        self._link_tries = link_tries
+
+    def boot(self, deadline: Deadline) -> wire.Hello:
+        """One fresh boot of the flashed image; DeviceError when another image answers."""
+        self.probe.reset(deadline)
+        self.device.forget()
+        hello = self.device.hello(deadline.sooner(self._boot_timeout_s))
+        if hello.build_id.hex() != self.image.build_id:
+            raise DeviceError(
+                f"the device runs build {hello.build_id.hex()}, flashed was {self.image.build_id}",
+                remedy="reset the board and run again; if it stays, flash with --force-flash",
+                code="device.wrong_build",
+            )
+        if hello.model_sha256.hex() != self.image.model_sha256:
+            raise DeviceError(
+                f"the device runs model {hello.model_sha256.hex()[:16]}…, not {self.image.model_sha256[:16]}…",
+                remedy="flash again",
+                code="device.wrong_model",
+            )
+        return hello
+
+    def run(self, arena_bytes: int, ample_digest: int | None, deadline: Deadline) -> TrialRun:
+        """One trial; ``ample_digest`` None for the ample run. Link errors are an outcome here, not an exception."""
+        started = time.monotonic()
+        lost = ""
+        for attempt in range(1, self._link_tries + 1):
+            evidence = self._attempt(arena_bytes, deadline)
+            if not isinstance(evidence, str):
+                # A device that never said that it works may not have heard the request: once is no evidence.
+                heard = not (isinstance(evidence, NoAnswer) and evidence.stage is None)
+                if heard or attempt > 1:
+                    return self._judged(evidence, arena_bytes, ample_digest, time.monotonic() - started, attempt)
+            else:
+                lost = evidence
+            if deadline.passed:
+                break
+        seconds = time.monotonic() - started
+        detail = safe_text(lost)
+        return TrialRun(
+            Trial(arena_bytes, Outcome.ERROR, Reason.LINK_LOST, detail, seconds=seconds, attempts=self._link_tries)
+        )
+
+    def _attempt(self, arena_bytes: int, deadline: Deadline) -> Evidence | str:
+        """Evidence, or what was wrong with the link."""
+        try:
+            return self._try(arena_bytes, deadline)
+        except LinkError as exc:
+            return exc.message
+
+    def _try(self, arena_bytes: int, deadline: Deadline) -> Evidence:
+        """Evidence of one trial; LinkError when there is none."""
+        hello = self.boot(deadline)
+        if hello.fault_pending:  # left by an earlier trial: not this one's
+            self.device.fault(deadline.sooner(self._boot_timeout_s))
+        self.set_inputs(hello, deadline)
+        trial_deadline = deadline.sooner(self.trial_timeout_s)
+        started = time.monotonic()
+        try:
+            return self.device.trial(arena_bytes, trial_deadline)
+        except RebootedError:
+            return self._fault_record(deadline)
+        except SilenceError as silence:
+            seconds = time.monotonic() - started
+            self.boot(Deadline.after(self._boot_timeout_s))  # LinkError here: the link is dead, not the model
+            return NoAnswer(round(seconds, 1), silence.stage)
+
+    def _fault_record(self, deadline: Deadline) -> wire.FaultRecord:
+        soon = deadline.sooner(self._boot_timeout_s)
+        hello = self.device.hello(soon)
+        if hello.fault_pending:
+            return self.device.fault(soon)
+        return wire.FaultRecord(wire.FaultKind.NONE, wire.Stage.UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, "")
+
+    def set_inputs(self, hello: wire.Hello, deadline: Deadline) -> None:
+        """Tell the device its inputs, and upload those that are given."""
+        for setting in self.inputs.settings:
+            self.device.set_input(setting, deadline)
+        for index, data in self.inputs.staged:
+            held = self.device.write_input(index, data, hello.chunk_bytes, deadline)
+            if held != generator.digest(data):
+                raise LinkError(f"input {index} arrived with other bytes than were sent", remedy="run again")
+
+    @staticmethod
+    def _judged(
+        evidence: Evidence, arena_bytes: int, ample_digest: int | None, seconds: float, attempts: int
+    ) -> TrialRun:
+        verdict = judge(evidence, arena_bytes, ample_digest)
+        report = evidence if isinstance(evidence, wire.TrialReport) else None
+        used = report.used_bytes if report and report.used_bytes != wire.UNKNOWN_U32 else None
+        trial = Trial(
+            arena_bytes,
+            verdict.outcome,
+            verdict.reason,
+            verdict.detail,
+            used_bytes=used if verdict.outcome is Outcome.WORKS else None,
+            output_digest=f"{report.output_digest:016x}" if report and verdict.outcome is Outcome.WORKS else "",
+            seconds=round(seconds, 4),
+            attempts=attempts,
+        )
+        return TrialRun(trial, report, evidence if isinstance(evidence, wire.FaultRecord) else None)

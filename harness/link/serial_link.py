@@ -1,0 +1,97 @@
+"""A serial port, by device name or pyserial URL (``/dev/ttyACM0``, ``COM7``, ``rfc2217://host:port``, ``socket://``)."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import serial
+
+from harness.deadline import Deadline
+from harness.errors import LinkError
+
+#: How long one system call waits; deadlines are checked in between. Short, as pyserial's own wait cannot be ended.
+_POLL_S = 0.05
+_WRITE_TIMEOUT_S = 5.0
+
+
+class SerialLink:
+    """Implements ``Link``. The port is opened exclusively: two readers would steal each other's bytes."""
+
+    def __init__(self, url: str, baud: int = 115200) -> None:
+        self.url = url
+        try:
+            self._port: Any = serial.serial_for_url(url, do_not_open=True)
+            self._port.baudrate = baud
+            self._port.timeout = _POLL_S
+            self._port.write_timeout = _WRITE_TIMEOUT_S
+            if "://" not in url:
+                self._port.exclusive = True
+            self._port.open()
+        except (serial.SerialException, OSError, ValueError) as exc:
+            raise _open_error(url, exc) from exc
+
+    def set_baud(self, baud: int) -> None:
+        """Change the rate of this side; what the device said at the old rate must have arrived."""
+        try:
+            self._port.baudrate = baud
+        except (serial.SerialException, OSError, ValueError) as exc:
+            raise self._gone(exc) from exc
+
+    @property
+    def baud(self) -> int:
+        return int(self._port.baudrate)
+
+    def write(self, data: bytes, deadline: Deadline) -> None:  # noqa: ARG002 - pyserial has one write timeout
+        try:
+            self._port.write(data)
+        except serial.SerialTimeoutException as exc:
+            raise LinkError(
+                f"{self.url} takes no data for {_WRITE_TIMEOUT_S:g} s",
+                remedy="check that the device runs and that no flow control is on",
+                code="link.write_blocked",
+            ) from exc
+        except (serial.SerialException, OSError, TypeError) as exc:
+            raise self._gone(exc) from exc
+
+    def read(self, deadline: Deadline) -> bytes:
+        try:
+            while True:
+                data: bytes = self._port.read(1)
+                if data:
+                    more: bytes = self._port.read(self._port.in_waiting)
+                    return data + more
+                if deadline.passed:
+                    return b""
+        except (serial.SerialException, OSError, TypeError) as exc:
+            # pyserial raises TypeError when another thread or a vanished device closed the port under it
+            raise self._gone(exc) from exc
+
+    def discard_input(self) -> None:
+        try:
+            self._port.reset_input_buffer()
+        except (serial.SerialException, OSError) as exc:
+            raise self._gone(exc) from exc
+
+    def close(self) -> None:
+        self._port.close()
+
+    def _gone(self, exc: Exception) -> LinkError:
+        return LinkError(
+            f"the port {self.url} is gone: {exc}",
+            remedy="plug it in again, and check that no other program has it open",
+            code="link.gone",
+        )
+
+
+def _open_error(url: str, exc: Exception) -> LinkError:
+    number = getattr(exc, "errno", None)
+    if number == errno.EACCES:
+        remedy = "join the group that owns the device (ls -l), then log in again"
+        return LinkError(f"no permission to open {url}", remedy=remedy, code="link.denied")
+    if number == errno.EBUSY:
+        remedy = "close the other program (a terminal, ModemManager) and run again"
+        return LinkError(f"{url} is in use", remedy=remedy, code="link.busy")
+    if number in {errno.ENOENT, errno.ENXIO, errno.ENODEV}:
+        return LinkError(f"there is no port {url}", remedy="harness doctor lists the ports", code="link.no_port")
+    return LinkError(f"cannot open {url}: {exc}", remedy="harness doctor lists the ports", code="link.open")

@@ -1,0 +1,5 @@
+import sys
+
+from harness.sim.host.supervisor import main
+
+sys.exit(main())
