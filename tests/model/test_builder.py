@@ -44,6 +44,7 @@ def pseudo_random(shape: tuple[int, ...], dtype: Any, seed: str) -> np.ndarray[A
     return raw if dtype == np.int16 else (raw >> 8).astype(np.int8)
 
 
+@pytest.mark.backend
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_litert_and_tflm_compute_the_same(name: str) -> None:
     runtime = pytest.importorskip(
