@@ -50,7 +50,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(VENV)/bin/python $(PIP_INSTALL) -e '.[pyocd,sim,test]'
+	$(VENV)/bin/python $(PIP_INSTALL) -e '.[plot,pyocd,sim,test]'
 	@touch $@ $(VENV)/.demo
 
 $(LITERT_VENV)/.ready: pyproject.toml $(VENV)/.test

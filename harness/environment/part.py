@@ -50,6 +50,7 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "build firmware": ("everything", "building firmware"),
     "flash and measure boards": ("everything", "building firmware", "flashing boards"),
     "sweep on twins (sim:…)": ("everything", "building firmware", "flashing boards", "twins"),
+    "draw pictures as PNG": ("everything", "PNG pictures"),
 }
 
 
