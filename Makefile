@@ -45,11 +45,11 @@ litert: $(LITERT_VENV)/.ready
 $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); .ci/venv-hint $(PYTHON); exit 1; }
 
-$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo: pyproject.toml Makefile | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP_INSTALL) -e '.[pyocd,sim]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.test: pyproject.toml Makefile | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP_INSTALL) -e '.[plot,pyocd,sim,test]'
 	@touch $@ $(VENV)/.demo
 
