@@ -20,9 +20,11 @@ from harness.model.graph import TensorType
 
 ROOT = Path(__file__).resolve().parents[2]
 INVOCATIONS = 3  # state must agree over several
-#: Quantized steps by which the two may differ. TFLM's 8-bit LSTM is its own arithmetic (kernels/lstm_eval.cc), not
-#: LiteRT's; every other quantized model must agree to the bit.
+#: Quantized steps by which the two may differ; every other quantized model must agree to the bit. TFLM's 8-bit LSTM is
+#: its own arithmetic (kernels/lstm_eval.cc), not LiteRT's.
 STEPS_APART = {"lstm_int8": 1}
+#: ai-edge-litert (2.3.0) rounds the 16-bit fully connected layer otherwise than tflite-runtime 2.14 and TFLM do.
+STEPS_APART_OF_THE_SUCCESSOR = STEPS_APART | {"hello_int16": 1}
 
 
 def reference_interpreter(data: bytes, name: str) -> Any:
@@ -68,7 +70,8 @@ def test_litert_and_tflm_compute_the_same(name: str) -> None:
                 np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
             else:
                 apart = np.abs(actual.astype(np.int32) - expected.astype(np.int32)).max()
-                assert apart <= STEPS_APART.get(name, 0)
+                allowed = STEPS_APART_OF_THE_SUCCESSOR if "ai_edge_litert" in sys.modules else STEPS_APART
+                assert apart <= allowed.get(name, 0)
             seen.append(expected.tobytes())
     assert len(set(seen)) > 1, "the outputs do not depend on the inputs"
 
