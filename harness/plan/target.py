@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from harness.abi import ILP32, LP64, abi_named
+from harness.plan.core import core_named
+
 
 class Kernels(str, Enum):
     REFERENCE = "reference"
@@ -28,3 +31,25 @@ class PlanTarget:
     kernels: Kernels
     interpreter: Interpreter
     tflm_commit: str
+
+
+#: What the board ``host`` runs: the PyPI wheel tflite-micro, reference kernels, recording interpreter.
+HOST = "host"
+
+
+def target_for(
+    core: str | None = None,
+    *,
+    abi: str | None = None,
+    kernels: Kernels | str | None = None,
+    interpreter: Interpreter | str | None = None,
+) -> PlanTarget:
+    """A target with the rest filled in: Cortex-M4, CMSIS-NN and the plain interpreter; for ``host`` (or ABI lp64) what
+    the PyPI wheel is. Raises UsageError for a core or an ABI that does not exist."""
+    if core is None:
+        core = HOST if abi == LP64 else "cortex-m4"
+    host = core_named(core).name == HOST
+    abi = abi or (LP64 if host else ILP32)
+    kernels = Kernels(kernels) if kernels else Kernels.REFERENCE if host else Kernels.CMSIS_NN
+    interpreter = Interpreter(interpreter) if interpreter else Interpreter.RECORDING if host else Interpreter.PLAIN
+    return PlanTarget(abi, core, kernels, interpreter, abi_named(abi).tflm_commit)

@@ -1,0 +1,251 @@
+"""FULLY_CONNECTED, BATCH_MATMUL, EMBEDDING_LOOKUP, SVDF and SOFTMAX (kernels/fully_connected*.cc, batch_matmul*.cc,
+embedding_lookup.cc, svdf*.cc, softmax*.cc and cmsis_nn/ of the same names)."""
+
+from __future__ import annotations
+
+from harness.model.graph import TensorType
+from harness.plan.kernels import cmsis_nn
+from harness.plan.kernels.registry import register
+from harness.plan.node import LiveTensor, Node, type_name
+from harness.plan.target import Kernels
+
+_INT8, _INT16, _INT4, _FLOAT = TensorType.INT8, TensorType.INT16, TensorType.INT4, TensorType.FLOAT32
+_INTEGER = (_INT8, _INT16)
+_HYBRID = "Hybrid models are not supported on TFLite Micro."
+#: softmax_common.cc, kInt16LUTArraySize: int16 entries of each lookup table.
+_SOFTMAX_LUT_ENTRIES = 513
+
+
+@register("FULLY_CONNECTED", init="OpDataFullyConnected")
+def fully_connected(node: Node) -> None:
+    source, weights = node.temp_input(0), node.temp_input(1)
+    node.optional_temp_input(2)
+    output = node.temp_output()
+    node.ensure_same_type(source, output)
+    supported = {_FLOAT: (_FLOAT,), _INT8: (_INT8, _INT4), _INT16: (_INT8,)}
+    names = f"Input type: {type_name(source.type)} with filter type: {type_name(weights.type)} not supported."
+    node.ensure(source.type not in supported or weights.type in supported[TensorType(source.type)], names)
+    if weights.type == _INT4:
+        node.scratch(weights.element_count, "filter unpacked from int4")
+    _per_channel_arrays(node, source, weights)
+
+
+@register("FULLY_CONNECTED", init="cmsis_nn_fully_connected::OpData", kernels=Kernels.CMSIS_NN)
+def fully_connected_cmsis_nn(node: Node) -> None:
+    source, weights = node.temp_input(0), node.temp_input(1)
+    bias = node.optional_temp_input(2)
+    output = node.temp_output()
+    node.ensure_same_type(source, output)
+    node.ensure(source.type in (_FLOAT, *_INTEGER), "Input data type not supported")
+    pairs = ((_FLOAT, _FLOAT), (_INT16, _INT8), (_INT8, _INT4), (_INT8, _INT8))
+    node.ensure((source.type, weights.type) in pairs, _HYBRID)
+    node.ensure(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
+    per_channel = _per_channel_arrays(node, source, weights)
+    plain_int8 = source.type == _INT8 and weights.type == _INT8
+    node.ensure(not per_channel or plain_int8, "is_per_channel needs int8 input and int8 filter")
+    if not plain_int8:
+        return
+    out_channels, depth = output.dims[-1], weights.dims[-1]
+    if output.rank > 2 and depth % 4 == 0:
+        if not per_channel:
+            # cmsis_nn/fully_connected.cc checks buffer_conv_1x1_idx >= 4 in Eval: a slip for > -1
+            number = len(node.preparation.scratch)
+            node.scratch(8 * out_channels, "multipliers and shifts for the 1x1 convolution")
+            if number < 4:
+                node.warn(
+                    "TFLM built with assertions halts here in Invoke: TFLITE_DCHECK_GE(data.buffer_conv_1x1_idx, 4), and "
+                    f"this is scratch request {number}"
+                )
+        return
+    kernel_sums = cmsis_nn.fully_connected_s8(out_channels, node.core)
+    if kernel_sums and weights.is_constant and (bias is None or bias.is_constant):
+        node.persist(kernel_sums, "kernel sums")
+    elif kernel_sums:
+        node.scratch(kernel_sums, "kernel sums")
+
+
+def _per_channel_arrays(node: Node, source: LiveTensor, weights: LiveTensor) -> bool:
+    """CalculateOpDataFullyConnected: whether the filter is quantized per channel."""
+    channels = weights.quantized_channels
+    if source.type == _FLOAT or channels <= 1:
+        return False
+    node.ensure(
+        source.type in _INTEGER and weights.type != _INT4, "per-channel filter: input type and filter type not supported"
+    )
+    axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
+    length = weights.dims[axis] if 0 <= axis < weights.rank else -1
+    node.ensure(channels == length, f"per_channel_quantization_size != filter channels ({channels} != {length})")
+    node.persist(4 * channels, "per-channel multipliers")
+    node.persist(4 * channels, "per-channel shifts")
+    return True
+
+
+@register("BATCH_MATMUL", init="OpDataBatchMatmul")
+def batch_matmul(node: Node) -> None:
+    node.ensure_counts(inputs=2, outputs=1)
+    left, right, output = _batch_matmul_tensors(node, max_rank=5)
+    if left.type in _INTEGER:
+        node.persist_struct("QuantizationOpDataBatchMatmul")
+    _transposed_operands(node, left, right)
+    _reshape_batch_matmul_output(node, left, right, output)
+
+
+@register("BATCH_MATMUL", init="cmsis_nn_batch_matmul::OpData", kernels=Kernels.CMSIS_NN)
+def batch_matmul_cmsis_nn(node: Node) -> None:
+    left, right, output = _batch_matmul_tensors(node, max_rank=4)
+    _transposed_operands(node, left, right)
+    _reshape_batch_matmul_output(node, left, right, output)
+    if left.type != _FLOAT:
+        node.persist_struct("QuantizationOpDataBatchMatmul")
+    kernel_sums = cmsis_nn.fully_connected_s8(output.dims[-1], node.core) if left.type == _INT8 else 0
+    if kernel_sums:
+        node.scratch(kernel_sums, "kernel sums")
+
+
+def _batch_matmul_tensors(node: Node, max_rank: int) -> tuple[LiveTensor, LiveTensor, LiveTensor]:
+    left, right, output = node.temp_input(0), node.temp_input(1), node.temp_output()
+    for tensor in (left, right):
+        node.ensure_type(tensor, _FLOAT, *_INTEGER)
+    node.ensure(left.type == right.type, "lhs_data->type == rhs_data->type was not true.")
+    node.ensure(left.type == output.type, "lhs_data->type == output->type was not true.")
+    for side, tensor in (("lhs", left), ("rhs", right)):
+        node.ensure(2 <= tensor.rank <= max_rank, f"{side}_rank >= 2 and <= {max_rank} was not true ({tensor.rank}).")
+    if left.type == _INT16:
+        for tensor in (left, right, output):
+            node.ensure(tensor.zero_point == 0, f"params.zero_point != 0 ({tensor.zero_point} != 0)")
+    return left, right, output
+
+
+def _transposed_operands(node: Node, left: LiveTensor, right: LiveTensor) -> None:
+    """AllocInitTransposeTensorFromTfLiteTensor, for the operands that are not yet in the wanted order."""
+    transposed = [left] if node.option("adj_x") else []
+    if not node.option("adj_y"):
+        transposed.append(right)
+    for tensor in transposed:
+        node.persist_struct("TfLiteEvalTensor")
+        node.persist(node.abi.int_array_bytes(tensor.rank), "dims of the transposed operand")
+        node.persist(tensor.size_bytes, "transposed operand")
+
+
+def _reshape_batch_matmul_output(node: Node, left: LiveTensor, right: LiveTensor, output: LiveTensor) -> None:
+    rank = max(left.rank, right.rank)
+    left_dims, right_dims = ((1,) * (rank - t.rank) + t.dims for t in (left, right))
+    batch = []
+    for one, other in zip(left_dims[:-2], right_dims[:-2], strict=True):
+        node.ensure(one == other or one == 1 or other == 1, f"batch dimensions {one} and {other} do not broadcast")
+        batch.append(other if one == 1 else one)
+    rows, inner = left_dims[-2:] if not node.option("adj_x") else left_dims[-1:-3:-1]
+    other_inner, columns = right_dims[-2:] if not node.option("adj_y") else right_dims[-1:-3:-1]
+    node.ensure(inner == other_inner, f"accum_dim_lhs != accum_dim_rhs ({inner} != {other_inner})")
+    node.ensure(rank <= output.rank, "output_rank <= NumDimensions(output) was not true.")
+    before = output.element_count
+    node.persist_dims(output, (*batch, rows, columns))
+    node.ensure(before == output.element_count, f"orig_size != NumElements(output) ({before} != {output.element_count})")
+
+
+@register("EMBEDDING_LOOKUP")
+def embedding_lookup(node: Node) -> None:
+    node.ensure_counts(inputs=2, outputs=1)
+    lookup = node.temp_input(0)
+    node.ensure(lookup.rank == 1, f"NumDimensions(lookup) != 1 ({lookup.rank} != 1)")
+    node.ensure_type(lookup, TensorType.INT32)
+    value = node.temp_input(1)
+    node.ensure(value.rank >= 2, "NumDimensions(value) >= 2 was not true.")
+    node.ensure_type(value, _FLOAT, _INT8)
+    output = node.temp_output()
+    node.ensure_type(output, *((_FLOAT,) if value.type == _FLOAT else (_FLOAT, _INT8)))
+    node.ensure(output.rank >= value.rank, "output->dims->size >= NumDimensions(value) was not true.")
+    before = output.size_bytes
+    node.persist_dims(output, (lookup.dims[0], *value.dims[1:], *output.dims[value.rank :]))
+    node.ensure(output.size_bytes <= before, "new_dims_size <= output->bytes was not true.")
+    node.persist_struct("embedding_lookup::OpData")
+
+
+@register("SVDF", init="OpDataSvdf")
+def svdf(node: Node) -> None:
+    _svdf(node)
+
+
+@register("SVDF", init="cmsis_nn_svdf::CmsisNnOpDataSvdf", kernels=Kernels.CMSIS_NN)
+def svdf_cmsis_nn(node: Node) -> None:
+    weights = _svdf(node)
+    kernel_sums = cmsis_nn.svdf_s8(weights.dims[0], node.core) if weights.type == _INT8 else 0
+    if kernel_sums:
+        node.ensure(weights.is_constant, "IsConstantTensor(weights_feature) was not true.")
+        node.persist(kernel_sums, "kernel sums")
+
+
+def _svdf(node: Node) -> LiveTensor:
+    """PrepareSvdf and CmsisNnPrepareSvdf. Returns the feature weights."""
+    source, features, time = node.temp_input(0), node.temp_input(1), node.temp_input(2)
+    node.optional_temp_input(3)
+    state = node.temp_input(4)
+    node.ensure_type(source, _FLOAT, _INT8)
+    node.ensure(source.rank == 2, f"NumDimensions(input) != 2 ({source.rank} != 2)")
+    rank = node.option("rank", 1)
+    filters = features.dims[0]
+    node.ensure(rank > 0 and filters % rank == 0, f"num_filters % rank != 0 ({filters} % {rank})")
+    units, batch = filters // max(rank, 1), source.dims[0]
+    node.ensure_counts(outputs=1)
+    output = node.temp_output()
+    node.ensure(output.rank == 2, f"NumDimensions(output) != 2 ({output.rank} != 2)")
+    node.ensure(output.dims[0] == batch, f"output->dims->data[0] != batch_size ({output.dims[0]} != {batch})")
+    node.ensure(output.dims[1] == units, f"output->dims->data[1] != num_units ({output.dims[1]} != {units})")
+    node.ensure(
+        features.rank == 2 and features.dims[1] == source.dims[1], "weights_feature->dims->data[1] != input_size"
+    )
+    node.ensure(time.rank == 2 and time.dims[0] == filters, "weights_time->dims->data[0] != num_filters")
+    wanted = (batch, time.dims[1] * filters)
+    node.ensure(state.dims == wanted, f"activation_state->dims != {wanted} ({state.dims} != {wanted})")
+    node.ensure(state.source.is_variable, "activation_state->is_variable != true (0 != 1)")
+    node.ensure_counts(inputs=5)
+    if source.type == _INT8:
+        node.ensure_type(features, _INT8)
+        node.ensure_type(time, *_INTEGER)
+        node.ensure_type(state, *_INTEGER)
+        node.ensure_type(output, _INT8)
+        node.scratch(4 * batch * filters, "filter results")
+        node.scratch(4 * batch * units, "output accumulators")
+    else:
+        for tensor in (features, time, state, output):
+            node.ensure_type(tensor, _FLOAT)
+        node.scratch(4 * batch * filters, "filter results")
+    return features
+
+
+@register("SOFTMAX", init="SoftmaxParams")
+def softmax(node: Node) -> None:
+    _softmax(node)
+
+
+@register("SOFTMAX", init="cmsis_nn_softmax::CMSISNNSoftmaxParams", kernels=Kernels.CMSIS_NN)
+def softmax_cmsis_nn(node: Node) -> None:
+    _softmax(node)
+
+
+def _softmax(node: Node) -> None:
+    node.ensure_counts(inputs=1, outputs=1)
+    source = node.temp_input(0)
+    node.ensure(source.rank >= 1, "NumDimensions(input) >= 1 was not true.")
+    output = node.temp_output()
+    if source.type == _INT16:
+        for table in ("exponential", "reciprocal"):
+            node.persist(2 * _SOFTMAX_LUT_ENTRIES, f"{table} lookup table")
+    mixed = (source.type, output.type) == (_INT8, _INT16)
+    node.ensure(source.type == output.type or mixed, "Input and output data types are not supported together.")
+    node.ensure_type(source, _FLOAT, *_INTEGER)
+    _ensure_softmax_output(node, source, output)
+
+
+def _ensure_softmax_output(node: Node, source: LiveTensor, output: LiveTensor) -> None:
+    if source.type == _FLOAT:
+        return
+    wanted = {(_INT16, _INT16): (0, 32768), (_INT8, _INT16): (-32768, 65536), (_INT8, _INT8): (-128, 256)}
+    zero_point, inverse = wanted[TensorType(source.type), TensorType(output.type)]
+    text = f"output->params.zero_point != {zero_point} ({output.zero_point} != {zero_point})"
+    node.ensure(output.zero_point == zero_point, text)
+    exact = (source.type, output.type) == (_INT8, _INT8)
+    near = abs(output.scale - 1 / inverse) <= (0.0 if exact else 0.001 / inverse)
+    node.ensure(near, f"output->params.scale == 1.f / {inverse} was not true.")
+    if source.type == _INT16:
+        node.ensure(source.zero_point == 0, f"input->params.zero_point != 0 ({source.zero_point} != 0)")
