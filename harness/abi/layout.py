@@ -3,9 +3,9 @@
 ``structs.json`` holds sizeof and alignof as two compilers printed them for TFLM 90b983c (CMSIS-NN 4ab83cc): the columns
 ``ilp32`` (arm-none-eabi-g++ 12.2.1, bare metal, so enums are one byte), ``ilp32_long_enums`` (the same with
 ``-fno-short-enums``: what armclang and Xtensa compilers do) and ``lp64`` (g++ 12, x86-64). ``k::T`` is struct T of
-kernels/k.cc, ``cmsis_nn_k::T`` of kernels/cmsis_nn/k.cc, ``signal_k::T`` of signal/micro/kernels/k.cc. ``CircularBuffer``
-is counted from signal/src/circular_buffer.h; ``kiss_fft_state`` (without its first twiddle) and ``kiss_fftr_state`` from
-kissfft v130, which TFLM pins.
+kernels/k.cc, ``cmsis_nn_k::T`` of kernels/cmsis_nn/k.cc, ``signal_k::T`` of signal/micro/kernels/k.cc.
+``CircularBuffer`` is counted from signal/src/circular_buffer.h; ``kiss_fft_state`` (without its first twiddle) and
+``kiss_fftr_state`` from kissfft v130, which TFLM pins.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ class Struct:
 class Abi:
     """Structure sizes of one build of TFLM.
 
-    ``compression``: built with USE_TFLM_COMPRESSION. ``doubts`` says why numbers made with these sizes are only an
-    estimate; empty for the builds against which the plan was verified byte for byte.
+    ``compression``: built with USE_TFLM_COMPRESSION. ``resource_variables_in_arena``: MicroResourceVariables live in
+    the model's own arena (the Python wheel), not in one of their own (firmware). ``doubts`` says why numbers made with
+    these sizes are only an estimate; empty for the builds against which the plan was verified byte for byte.
     """
 
     name: str
     tflm_commit: str
     structs: Mapping[str, Struct]
     compression: bool = False
+    resource_variables_in_arena: bool = False
     doubts: tuple[str, ...] = ()
 
     def size(self, struct: str) -> int:
@@ -93,7 +95,7 @@ def abi_named(name: str) -> Abi:
             doubt = "4-byte enums: the sizes are this compiler's, but no arena was measured with them"
             return Abi(name, TFLM_COMMIT, _table()[name], doubts=(doubt,))
         case "lp64":
-            return Abi(name, WHEEL_COMMIT, {**_table()[name], **_COMPRESSION}, compression=True)
+            return Abi(name, WHEEL_COMMIT, {**_table()[name], **_COMPRESSION}, True, True)
     raise UsageError(
         f"no ABI is named {name}", remedy="the ABIs are ilp32 (Cortex-M), ilp32_long_enums and lp64 (host)"
     )

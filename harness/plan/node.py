@@ -80,7 +80,9 @@ class LiveTensor:
     def zero_point(self) -> int:
         """params.zero_point: the first one, 0 without quantization."""
         quantization = self.source.quantization
-        return quantization.zero_points[0] if self.quantized_channels and quantization and quantization.zero_points else 0
+        return (
+            quantization.zero_points[0] if self.quantized_channels and quantization and quantization.zero_points else 0
+        )
 
     @property
     def scale(self) -> float:
@@ -110,6 +112,7 @@ class Preparation:
     tensors: list[list[LiveTensor]]
     scratch: list[ScratchRequest] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     #: Resource variables: (container, shared name) → id; id → whether its buffer is allocated.
     resources: dict[tuple[str | None, str | None], int] = field(default_factory=dict)
     resource_buffers: set[int] = field(default_factory=set)
@@ -118,8 +121,7 @@ class Preparation:
     def temp_parts(self, tensor: LiveTensor) -> tuple[tuple[int, int], ...]:
         """(size, alignment) of the allocations of one temporary TfLiteTensor, micro_allocator.cc
         InitializeTfLiteTensorFromFlatbuffer."""
-        names = ["TfLiteTensor"]
-        parts = [(self.abi.size(name), self.abi.alignment(name)) for name in names]
+        parts = [(self.abi.size("TfLiteTensor"), self.abi.alignment("TfLiteTensor"))]
         if tensor.quantized_channels:
             parts.append((self.abi.size("TfLiteAffineQuantization"), self.abi.alignment("TfLiteAffineQuantization")))
             array = self.abi.int_array_bytes(tensor.quantized_channels)
@@ -156,6 +158,11 @@ class Node:
         """An integer builtin option; the schema's default where the file has none."""
         value = self.operator.options.get(name, default)
         return int(value) if isinstance(value, (int, float)) else default
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """A vector option; empty where the file has none."""
+        value = self.operator.options.get(name)
+        return tuple(int(entry) for entry in value) if isinstance(value, tuple) else ()
 
     def text(self, name: str) -> str | None:
         """A string builtin option; None where the file has none."""
@@ -202,7 +209,9 @@ class Node:
         self.scratch_count += 1
         requests = self.preparation.scratch
         requests.append(
-            ScratchRequest(len(requests), size_bytes, self.subgraph.index, self.operator.index, f"{self._kind}: {label}")
+            ScratchRequest(
+                len(requests), size_bytes, self.subgraph.index, self.operator.index, f"{self._kind}: {label}"
+            )
         )
 
     def ensure(self, condition: bool, cause: str) -> None:
@@ -225,11 +234,17 @@ class Node:
         if inputs is not None:
             self.ensure(self.input_count == inputs, f"NumInputs(node) != {inputs} ({self.input_count} != {inputs})")
         if outputs is not None:
-            self.ensure(self.output_count == outputs, f"NumOutputs(node) != {outputs} ({self.output_count} != {outputs})")
+            self.ensure(
+                self.output_count == outputs, f"NumOutputs(node) != {outputs} ({self.output_count} != {outputs})"
+            )
 
     def doubt(self, reason: str) -> None:
         """Why the plan is only an estimate from here on."""
         self.preparation.doubts.append(f"{self._kind} ({self.subgraph.index}/{self.operator.index}): {reason}")
+
+    def warn(self, text: str) -> None:
+        """Something to know that does not change a number of the plan."""
+        self.preparation.warnings.append(f"{self._kind} ({self.subgraph.index}/{self.operator.index}): {text}")
 
     @property
     def _kind(self) -> str:
@@ -243,9 +258,7 @@ class Node:
     def _temp(self, tensor: LiveTensor | None, role: str) -> LiveTensor | None:
         if tensor is None:
             return None
-        self.ensure(
-            tensor.type in TYPE_BYTES, "Failed to populate a temp TfLiteTensor struct from flatbuffer data!"
-        )
+        self.ensure(tensor.type in TYPE_BYTES, "Failed to populate a temp TfLiteTensor struct from flatbuffer data!")
         parts = self.preparation.temp_parts(tensor)
         self.preparation.setup.temp(parts, f"{self._kind}: temporary TfLiteTensor of {role}")
         return tensor

@@ -96,7 +96,8 @@ class Setup:
 
     def persist(self, size_bytes: int, alignment: int, label: str, category: Category) -> None:
         """AllocatePersistentBuffer. TFLM only checks it against the head; below the temporaries it destroys live
-        TfLiteTensor structs and goes on (ARENA accounting, rule D'), so the floor here is the end of the temporaries."""
+        TfLiteTensor structs and goes on (ARENA accounting, rule D'), so the floor here is the end of the
+        temporaries."""
         floor = max(self.head_bytes, self.temp_bytes)
         self._add(StepKind.PERSISTENT, label, size_bytes, alignment, floor, category)
 

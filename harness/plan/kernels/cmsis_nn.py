@@ -59,9 +59,9 @@ def convolve_s8(window: Window, core: Core) -> int:
     ):
         return 0
     one_row = window.in_height == 1 and window.filter_height == 1 and window.dilation_width == 1
-    if core.mve and one_row and (window.stride_width * window.channels) % 4 == 0:
-        if window.channels == window.filter_channels:
-            return _convolve_1_x_n_mve(window)
+    in_words = (window.stride_width * window.channels) % 4 == 0 and window.channels == window.filter_channels
+    if core.mve and one_row and in_words:
+        return _convolve_1_x_n_mve(window)
     return _im2col_s8(window.column_length, core)
 
 
@@ -76,9 +76,9 @@ def depthwise_s8(window: Window, core: Core) -> int:
         return _one_channel_as_convolution(window, core)
     if not (window.channels == window.out_channels and window.batch == 1 and window.undilated):
         return 0
-    if not core.mve and (window.filter_height, window.filter_width) == (3, 3):
-        if window.pad_height <= 1 and window.pad_width <= 1:
-            return 0
+    small_pad = window.pad_height <= 1 and window.pad_width <= 1
+    if not core.mve and small_pad and (window.filter_height, window.filter_width) == (3, 3):
+        return 0
     return _depthwise_columns(window, core) if core.dsp else 0
 
 
@@ -126,7 +126,8 @@ def _depthwise_columns(window: Window, core: Core) -> int:
 
 
 def _one_channel_as_convolution(window: Window, core: Core) -> int:
-    """arm_deptwise_conv_s8_one_in_ch_get_buffer_size_mve: the filter is turned into a convolution's, with one channel."""
+    """arm_deptwise_conv_s8_one_in_ch_get_buffer_size_mve: the filter is turned into a convolution's, with one
+    channel."""
     return convolve_s8(window, core) + window.out_channels * window.filter_height * window.filter_width
 
 

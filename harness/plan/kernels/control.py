@@ -99,7 +99,7 @@ def read_variable(node: Node) -> None:
     node.ensure_type(node.temp_input(0), TensorType.RESOURCE)
 
 
-@register("CIRCULAR_BUFFER", init="OpDataCircularBuffer")
+@register("CIRCULAR_BUFFER", init="OpDataCircularBuffer", custom=True)
 def circular_buffer(node: Node) -> None:
     source, output = node.temp_input(0), node.temp_output()
     node.ensure(source.rank >= 4 and output.rank >= 4, "a circular buffer needs four dimensions")

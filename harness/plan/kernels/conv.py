@@ -176,7 +176,9 @@ def _window(node: Node, source: LiveTensor, weights: LiveTensor, output: LiveTen
     same = node.option("padding") == _SAME
     return Window(
         source.dims[0],
-        *source.dims[1:4],
+        source.dims[1],
+        source.dims[2],
+        source.dims[3],
         weights.dims[1],
         weights.dims[2],
         filter_channels,

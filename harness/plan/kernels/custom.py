@@ -11,7 +11,7 @@ from harness.plan.node import LiveTensor, Node
 _DECODE_STATES = {0: "DecodeStateLut", 1: "DecodeStateHuffman", 2: "DecodeStatePrune"}
 
 
-@register("TFLite_Detection_PostProcess", init="detection_postprocess::OpData")
+@register("TFLite_Detection_PostProcess", init="detection_postprocess::OpData", custom=True)
 def detection_postprocess(node: Node) -> None:
     options = custom_options(node)
     node.ensure_counts(inputs=3)
@@ -35,7 +35,7 @@ def detection_postprocess(node: Node) -> None:
     node.scratch(4 * min(count, detections) * count, "selected")
 
 
-@register("TFLM_DECODE")
+@register("TFLM_DECODE", custom=True)
 def decode(node: Node) -> None:
     """Without alternate decompression memory: the decoded tensors are planned like any other."""
     node.ensure(node.output_count > 0, "num_outputs > 0 was not true.")
@@ -68,9 +68,11 @@ def _ethos_u_init(node: Node) -> None:
     node.persist(3 * node.abi.size("int"), "OpData")
 
 
-@register("ethos-u", init=_ethos_u_init)
+@register("ethos-u", init=_ethos_u_init, custom=True)
 def ethos_u(node: Node) -> None:
-    node.doubt("the Ethos-U driver and its command stream decide what else is needed; the default build has no such kernel")
+    node.doubt(
+        "the Ethos-U driver and its command stream decide what else is needed; the default build has no such kernel"
+    )
     addresses = node.input_count + node.output_count
     node.ensure(node.input_count > 0, "node->inputs->size > 0 was not true.")
     node.scratch(8 * addresses, "base addresses")

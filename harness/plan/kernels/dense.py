@@ -53,8 +53,8 @@ def fully_connected_cmsis_nn(node: Node) -> None:
             node.scratch(8 * out_channels, "multipliers and shifts for the 1x1 convolution")
             if number < 4:
                 node.warn(
-                    "TFLM built with assertions halts here in Invoke: TFLITE_DCHECK_GE(data.buffer_conv_1x1_idx, 4), and "
-                    f"this is scratch request {number}"
+                    "TFLM built with assertions halts here in Invoke: TFLITE_DCHECK_GE(data.buffer_conv_1x1_idx, 4), "
+                    f"and this is scratch request {number}"
                 )
         return
     kernel_sums = cmsis_nn.fully_connected_s8(out_channels, node.core)
@@ -70,7 +70,8 @@ def _per_channel_arrays(node: Node, source: LiveTensor, weights: LiveTensor) -> 
     if source.type == _FLOAT or channels <= 1:
         return False
     node.ensure(
-        source.type in _INTEGER and weights.type != _INT4, "per-channel filter: input type and filter type not supported"
+        source.type in _INTEGER and weights.type != _INT4,
+        "per-channel filter: input type and filter type not supported",
     )
     axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
     length = weights.dims[axis] if 0 <= axis < weights.rank else -1
@@ -140,7 +141,9 @@ def _reshape_batch_matmul_output(node: Node, left: LiveTensor, right: LiveTensor
     node.ensure(rank <= output.rank, "output_rank <= NumDimensions(output) was not true.")
     before = output.element_count
     node.persist_dims(output, (*batch, rows, columns))
-    node.ensure(before == output.element_count, f"orig_size != NumElements(output) ({before} != {output.element_count})")
+    node.ensure(
+        before == output.element_count, f"orig_size != NumElements(output) ({before} != {output.element_count})"
+    )
 
 
 @register("EMBEDDING_LOOKUP")

@@ -309,5 +309,3 @@ def select_v2(node: Node) -> None:
     node.temp_output()
     node.ensure_type(condition, _BOOL)
     node.ensure_same_type(one, other)
-
-

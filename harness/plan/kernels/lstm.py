@@ -61,8 +61,8 @@ def _tensors(node: Node) -> list[LiveTensor | None]:
         node.ensure(tensors[index] is None, f"internal_tensors_[{index}] == nullptr was not true.")
     node.ensure(output.rank == 3 and source.rank == 3 and hidden.rank == 2, "input and output need three dimensions")
     cause = (
-        f"Cell state type {type_name(cell.type)} ({int(cell.type)}) not supported. The quantized Unidirectional Sequence "
-        "LSTM Op only support int16 cell state"
+        f"Cell state type {type_name(cell.type)} ({int(cell.type)}) not supported. The quantized Unidirectional "
+        "Sequence LSTM Op only support int16 cell state"
     )
     node.ensure(cell.type in (_FLOAT, _INT16), cause)
     if cell.type == _INT16:

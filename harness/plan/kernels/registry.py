@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness.model.graph import Operator
 from harness.plan.node import Node
 from harness.plan.target import Kernels
 
@@ -19,16 +20,17 @@ class Kernel:
     prepare: Rule | None
 
 
-_KERNELS: dict[tuple[str, Kernels], Kernel] = {}
+#: Builtin and custom operators apart: a custom operator may have a builtin's name.
+_KERNELS: dict[tuple[bool, str, Kernels], Kernel] = {}
 
 
 def register(
-    *operators: str, init: str | Rule | None = None, kernels: Kernels = Kernels.REFERENCE
+    *operators: str, init: str | Rule | None = None, kernels: Kernels = Kernels.REFERENCE, custom: bool = False
 ) -> Callable[[Rule], Rule]:
     """Decorates a Prepare rule. ``init`` names the struct that Init allocates, or is a rule of its own."""
 
     def decorate(prepare: Rule) -> Rule:
-        add(*operators, init=init, prepare=prepare, kernels=kernels)
+        add(*operators, init=init, prepare=prepare, kernels=kernels, custom=custom)
         return prepare
 
     return decorate
@@ -39,21 +41,24 @@ def add(
     init: str | Rule | None = None,
     prepare: Rule | None = None,
     kernels: Kernels = Kernels.REFERENCE,
+    custom: bool = False,
 ) -> None:
     rule = _allocates(init) if isinstance(init, str) else init
     for operator in operators:
-        assert (operator, kernels) not in _KERNELS, operator
-        _KERNELS[operator, kernels] = Kernel(rule, prepare)
+        assert (custom, operator, kernels) not in _KERNELS, operator
+        _KERNELS[custom, operator, kernels] = Kernel(rule, prepare)
 
 
-def kernel_for(operator: str, kernels: Kernels) -> Kernel | None:
+def kernel_for(operator: Operator, kernels: Kernels) -> Kernel | None:
     """The kernel of an operator; the reference one where the set has none of its own; None without a rule."""
-    return _KERNELS.get((operator, kernels)) or _KERNELS.get((operator, Kernels.REFERENCE))
+    custom = operator.opcode.name == "CUSTOM"
+    name = operator.name
+    return _KERNELS.get((custom, name, kernels)) or _KERNELS.get((custom, name, Kernels.REFERENCE))
 
 
-def planned_operators() -> frozenset[str]:
-    """The operators that have a rule."""
-    return frozenset(operator for operator, _ in _KERNELS)
+def planned_operators(custom: bool = False) -> frozenset[str]:
+    """The builtin (or custom) operators that have a rule."""
+    return frozenset(operator for is_custom, operator, _ in _KERNELS if is_custom == custom)
 
 
 def _allocates(struct: str) -> Rule:

@@ -36,7 +36,9 @@ def reshape(node: Node) -> None:
         node.persist_dims(output, tuple(stretched if dim == -1 else dim for dim in output.dims))
     node.ensure_same_type(source, output)
     elements = (source.element_count, output.element_count)
-    node.ensure(elements[0] == elements[1], f"num_input_elements != num_output_elements ({elements[0]} != {elements[1]})")
+    node.ensure(
+        elements[0] == elements[1], f"num_input_elements != num_output_elements ({elements[0]} != {elements[1]})"
+    )
 
 
 @register("SQUEEZE")
@@ -45,8 +47,7 @@ def squeeze(node: Node) -> None:
     source = node.temp_input(0)
     node.temp_output()
     node.ensure(source.rank <= 8, "input_num_dims <= max_squeeze_dims was not true.")
-    squeezed = node.operator.options.get("squeeze_dims") or ()
-    for dim in squeezed if isinstance(squeezed, tuple) else ():
+    for dim in node.integers("squeeze_dims"):
         current = dim + source.rank if dim < 0 else dim
         cause = "current >= 0 && current < input_num_dims && input_dims->data[current] == 1 was not true."
         node.ensure(0 <= current < source.rank and source.dims[current] == 1, cause)
@@ -84,7 +85,9 @@ def pad(node: Node) -> None:
         node.ensure_same_type(source, value)
         node.ensure(value.element_count == 1, f"NumElements(constant_values) != 1 ({value.element_count} != 1)")
     pairs = paddings.element_count
-    node.ensure(pairs == output.rank * 2, f"FlatSize of paddings != output->dims->size * 2 ({pairs} != {output.rank * 2})")
+    node.ensure(
+        pairs == output.rank * 2, f"FlatSize of paddings != output->dims->size * 2 ({pairs} != {output.rank * 2})"
+    )
     _constant(node, paddings, "paddings")
     if source.type == _INT8 and value is not None:
         node.ensure(output.zero_point == value.zero_point, "output->params.zero_point != constant_values' zero_point")
@@ -243,7 +246,9 @@ def depth_to_space(node: Node) -> None:
     height, width, channels = output.dims[1:4]
     node.ensure(source.dims[1] == height // block, "input_height != output_height / block_size")
     node.ensure(source.dims[2] == width // block, "input_width != output_width / block_size")
-    node.ensure(source.dims[3] == channels * block * block, "input_channels != output_channels * block_size * block_size")
+    node.ensure(
+        source.dims[3] == channels * block * block, "input_channels != output_channels * block_size * block_size"
+    )
     node.persist_dims(output, (source.dims[0], height, width, channels))
 
 

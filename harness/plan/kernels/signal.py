@@ -43,7 +43,7 @@ def _rfft_init(node: Node) -> None:
     node.persist(_fft_state_bytes(node, length, _fft_element(node)), "FFT state")
 
 
-@register("SignalRfft", init=_rfft_init)
+@register("SignalRfft", init=_rfft_init, custom=True)
 def rfft(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     source, output = node.temp_input(0), node.temp_output()
@@ -59,7 +59,7 @@ def _irfft_init(node: Node) -> None:
     node.persist(_fft_state_bytes(node, length, _fft_element(node)), "FFT state")
 
 
-@register("SignalIrfft", init=_irfft_init)
+@register("SignalIrfft", init=_irfft_init, custom=True)
 def irfft(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     source, output = node.temp_input(0), node.temp_output()
@@ -68,7 +68,7 @@ def irfft(node: Node) -> None:
     _types(node, (source, element), (output, element))
 
 
-@register("SignalFftAutoScale")
+@register("SignalFftAutoScale", custom=True)
 def fft_auto_scale(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=2)
     source, output, scale = node.temp_input(0), node.temp_output(0), node.temp_output(1)
@@ -76,7 +76,7 @@ def fft_auto_scale(node: Node) -> None:
     _types(node, (source, _INT16), (output, _INT16), (scale, _INT32))
 
 
-@register("SignalEnergy", init="signal_energy::TFLMSignalEnergyParams")
+@register("SignalEnergy", init="signal_energy::TFLMSignalEnergyParams", custom=True)
 def energy(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     source, output = node.temp_input(0), node.temp_output()
@@ -89,7 +89,7 @@ def _filter_bank_init(node: Node) -> None:
     node.persist(8 * (custom_options(node).integer("num_channels") + 1), "work area")
 
 
-@register("SignalFilterBank", init=_filter_bank_init)
+@register("SignalFilterBank", init=_filter_bank_init, custom=True)
 def filter_bank(node: Node) -> None:
     node.ensure_counts(inputs=6, outputs=1)
     for index, element in enumerate((_UINT32, _INT16, _INT16, _INT16, _INT16, _INT16)):
@@ -101,7 +101,7 @@ def filter_bank(node: Node) -> None:
     _types(node, (output, _UINT64))
 
 
-@register("SignalFilterBankLog", init="signal_filter_bank_log::TFLMSignalLogParams")
+@register("SignalFilterBankLog", init="signal_filter_bank_log::TFLMSignalLogParams", custom=True)
 def filter_bank_log(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     source, output = node.temp_input(0), node.temp_output()
@@ -109,7 +109,7 @@ def filter_bank_log(node: Node) -> None:
     _types(node, (source, _UINT32), (output, _INT16))
 
 
-@register("SignalFilterBankSquareRoot")
+@register("SignalFilterBankSquareRoot", custom=True)
 def filter_bank_square_root(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     source, scale, output = node.temp_input(0), node.temp_input(1), node.temp_output()
@@ -122,7 +122,7 @@ def _spectral_subtraction_init(node: Node) -> None:
     node.persist(4 * custom_options(node).integer("num_channels"), "noise estimate")
 
 
-@register("SignalFilterBankSpectralSubtraction", init=_spectral_subtraction_init)
+@register("SignalFilterBankSpectralSubtraction", init=_spectral_subtraction_init, custom=True)
 def spectral_subtraction(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=2)
     source, output, noise = node.temp_input(0), node.temp_output(0), node.temp_output(1)
@@ -130,7 +130,7 @@ def spectral_subtraction(node: Node) -> None:
     _types(node, (source, _UINT32), (output, _UINT32), (noise, _UINT32))
 
 
-@register("SignalPCAN", init="signal_pcan::TfLitePcanParams")
+@register("SignalPCAN", init="signal_pcan::TfLitePcanParams", custom=True)
 def pcan(node: Node) -> None:
     node.ensure_counts(inputs=3, outputs=1)
     source, noise, gain = (node.temp_input(index) for index in range(3))
@@ -139,7 +139,7 @@ def pcan(node: Node) -> None:
     _types(node, (source, _UINT32), (noise, _UINT32), (gain, _INT16), (output, _UINT32))
 
 
-@register("SignalWindow", init="signal_window::TFLMSignalWindowParams")
+@register("SignalWindow", init="signal_window::TFLMSignalWindowParams", custom=True)
 def window(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     source, weights, output = node.temp_input(0), node.temp_input(1), node.temp_output()
@@ -148,7 +148,7 @@ def window(node: Node) -> None:
     _types(node, (source, _INT16), (weights, _INT16), (output, _INT16))
 
 
-@register("SignalFramer", init="signal_framer::TFLMSignalFramerParams")
+@register("SignalFramer", init="signal_framer::TFLMSignalFramerParams", custom=True)
 def framer(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=2)
     source, output, valid = node.temp_input(0), node.temp_output(0), node.temp_output(1)
@@ -163,7 +163,7 @@ def framer(node: Node) -> None:
     _circular_buffers(node, source.element_count // inner, (size + step - 1) // step * step)
 
 
-@register("SignalDelay", init="signal_delay::TFLMSignalFrontendDelayParams")
+@register("SignalDelay", init="signal_delay::TFLMSignalFrontendDelayParams", custom=True)
 def delay(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     source, output = node.temp_input(0), node.temp_output()
@@ -187,7 +187,7 @@ def _stacker_init(node: Node) -> None:
     node.persist(_circular_buffer_bytes(node, options.integer("num_channels") * context), "circular buffer")
 
 
-@register("SignalStacker", init=_stacker_init)
+@register("SignalStacker", init=_stacker_init, custom=True)
 def stacker(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=2)
     source, output, valid = node.temp_input(0), node.temp_output(0), node.temp_output(1)
@@ -195,13 +195,15 @@ def stacker(node: Node) -> None:
     _types(node, (source, _INT16), (output, _INT16), (valid, _BOOL))
 
 
-@register("SignalOverlapAdd", init="signal_overlap_add::TFLMSignalOverlapAddParams")
+@register("SignalOverlapAdd", init="signal_overlap_add::TFLMSignalOverlapAddParams", custom=True)
 def overlap_add(node: Node) -> None:
     node.ensure_counts(inputs=1, outputs=1)
     element = custom_options(node).integer("T")
     node.ensure(element in (_INT16, _FLOAT), f"overlap-add type {element} is not INT16 or FLOAT32")
     source, output = node.temp_input(0), node.temp_output()
-    node.ensure(source.rank == output.rank + 1 and source.rank >= 2, "NumDimensions(input) != NumDimensions(output) + 1")
+    node.ensure(
+        source.rank == output.rank + 1 and source.rank >= 2, "NumDimensions(input) != NumDimensions(output) + 1"
+    )
     _types(node, (source, TensorType(element)), (output, TensorType(element)))
     frames, size = source.dims[-2:]
     outer = source.element_count // math.prod((frames, size)) if frames and size else 0

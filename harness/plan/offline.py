@@ -1,0 +1,45 @@
+"""The offline memory plan in a model's metadata (micro_allocation_info.cc, GetOfflinePlannedOffsets)."""
+
+from __future__ import annotations
+
+import struct
+
+from harness.errors import UnfitModelError
+from harness.model.graph import Model
+
+METADATA_NAME = "OfflineMemoryAllocation"
+#: kOnlinePlannedBuffer: the planner decides.
+ONLINE = -1
+#: int32 words before the offsets; the third is their count. TFLM reads neither the version nor the subgraph in the
+#: first two.
+_HEADER_WORDS = 3
+
+
+def offline_offsets(model: Model) -> list[int] | None:
+    """One offset in bytes per tensor of all subgraphs, −1 for a tensor that the planner places; None without a plan.
+
+    Raises UnfitModelError when the plan's count is not the number of tensors, as TFLM does, and when the buffer is
+    shorter than it says, which TFLM does not notice.
+    """
+    offsets: list[int] | None = None
+    for metadata in model.metadata:
+        if metadata.name != METADATA_NAME:
+            continue
+        data = model.buffer_data(metadata.buffer)
+        words = len(data) // 4
+        if words < _HEADER_WORDS:
+            raise _unfit(f"the offline plan in the metadata has {len(data)} bytes, its header alone needs 12")
+        count = struct.unpack_from("<I", data, 8)[0]
+        tensors = sum(len(subgraph.tensors) for subgraph in model.subgraphs)
+        if count != tensors:
+            raise _unfit(f"Nbr of offline buffer offsets ({count}) in metadata not equal nbr tensors ({tensors})")
+        if words < _HEADER_WORDS + count:
+            raise _unfit(f"the offline plan says {count} offsets and holds {words - _HEADER_WORDS}")
+        offsets = list(struct.unpack_from(f"<{count}i", data, 12))
+    return offsets
+
+
+def _unfit(cause: str) -> UnfitModelError:
+    return UnfitModelError(
+        cause, code="model.offline_plan", remedy=f"make the metadata {METADATA_NAME} again for this model, or remove it"
+    )
