@@ -22,6 +22,7 @@ from harness.plan.linear import linear
 from harness.plan.node import Preparation
 from harness.plan.setup import RECORDED, Category, Setup, SetupStep, TailItem
 from harness.plan.target import Interpreter, PlanTarget
+from harness.plan.verifier import verify
 from harness.units import align_up
 
 
@@ -151,7 +152,9 @@ def plan_arena(model: Model, target: PlanTarget, *, abi: Abi | None = None) -> A
     preparation = prepare_model(model, target, abi, setup)
     requests = buffer_requests(preparation)
     place = linear if target.interpreter is Interpreter.PRESERVE_ALL else greedy
-    placements = tuple(Placement(request, offset) for request, offset in zip(requests, place(requests), strict=True))
+    offsets = place(requests)
+    verify(requests, offsets, alignment=ARENA_ALIGNMENT)
+    placements = tuple(Placement(request, offset) for request, offset in zip(requests, offsets, strict=True))
     head_bytes = max((placement.end_bytes for placement in placements), default=0)
     plan_memory(preparation, target.interpreter, requests, head_bytes)
     allocate_inputs_and_outputs(preparation)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from harness.abi import ARENA_ALIGNMENT
 from harness.plan.buffer import BufferRequest, Planner
+from harness.plan.greedy import greedy
+from harness.plan.linear import linear
 from harness.plan.planners.heuristics import best_fit, first_use, live_bytes, lower_bound_bytes, no_reuse
 from harness.plan.planners.search import search, search_placement
 from harness.plan.verifier import verify
 from harness.units import align_up
-
-#: What MicroArenaBufferAlignment() returns. TFLM micro_arena_constants.h.
-TFLM_ALIGNMENT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def head_bytes(requests: Sequence[BufferRequest], offsets: Sequence[int]) -> int
 
 
 def compare(
-    requests: Sequence[BufferRequest], planners: dict[str, Planner], *, alignment: int = TFLM_ALIGNMENT
+    requests: Sequence[BufferRequest], planners: dict[str, Planner], *, alignment: int = ARENA_ALIGNMENT
 ) -> Comparison:
     """Run each planner, verify what it made, and measure it."""
     bound = lower_bound_bytes(requests)
@@ -91,8 +91,10 @@ def alignment_costs(
     return tuple(costs)
 
 
-#: Planners that are not TFLM's own.
-OTHER_PLANNERS: dict[str, Callable[[Sequence[BufferRequest]], list[int]]] = {
+#: Planners by the names that ``--planner`` takes: TFLM's two, then others, then the baseline.
+PLANNERS: dict[str, Planner] = {
+    "greedy": greedy,
+    "linear": linear,
     "first_use": first_use,
     "best_fit": best_fit,
     "search": search,

@@ -80,7 +80,7 @@ class _Walk:
         for tensor in operator.outputs:
             self._created(index, tensor)
         start = self._scope
-        for called in _called_subgraphs(operator):
+        for called in called_subgraphs(operator):
             self._scope += 1
             self.mark(called)
         for tensor in (*operator.inputs, *operator.outputs):
@@ -98,7 +98,8 @@ class _Walk:
             self.last[index][tensor] = self._scope
 
 
-def _called_subgraphs(operator: Operator) -> list[int]:
+def called_subgraphs(operator: Operator) -> list[int]:
+    """The subgraphs that IF, WHILE or CALL_ONCE runs, in the order in which TFLM walks them."""
     options = _CALLS.get(operator.opcode.builtin_code, ())
     called = [operator.options.get(name, 0) for name in options]
     return [int(index) for index in called if isinstance(index, int) and index != -1]

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.model.graph import Model, Operator
+from harness.plan.lifetimes import called_subgraphs
 from harness.units import safe_text
-
-#: The subgraphs that an operator runs, in the order in which TFLM walks them (micro_allocation_info.cc,
-#: MarkAllocationLifetimes).
-CALLED_SUBGRAPHS = {
-    "IF": ("then_subgraph_index", "else_subgraph_index"),
-    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
-    "CALL_ONCE": ("init_subgraph_index",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,5 @@ def _walk(model: Model, subgraph: int, caller: Operator | None) -> Iterator[Step
     yield Step(subgraph, None, caller)
     for operator in model.subgraphs[subgraph].operators:
         yield Step(subgraph, operator)
-        for option in CALLED_SUBGRAPHS.get(operator.opcode.name, ()):
-            called = operator.options.get(option)
-            if isinstance(called, int) and 0 <= called < len(model.subgraphs):
-                yield from _walk(model, called, operator)
+        for called in called_subgraphs(operator):
+            yield from _walk(model, called, operator)

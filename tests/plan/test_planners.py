@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan.buffer import BufferRequest, Planner
-from harness.plan.comparison import OTHER_PLANNERS, alignment_costs, compare, head_bytes
+from harness.plan.buffer import BufferRequest
+from harness.plan.comparison import PLANNERS, alignment_costs, compare, head_bytes
+from harness.plan.greedy import greedy
 from harness.plan.planners.heuristics import best_fit, by_size, first_use, lower_bound_bytes, no_reuse
 from harness.plan.planners.occupancy import place_in_order
 from harness.plan.planners.search import search_placement
@@ -44,16 +45,9 @@ SHIM = [
 ]
 
 
-def greedy(requests: list[BufferRequest]) -> list[int]:
-    return place_in_order(requests, by_size(requests))
-
-
-PLANNERS: dict[str, Planner] = {"by_size": greedy, **OTHER_PLANNERS}
-
-
 @pytest.mark.parametrize(
     ("planner", "expected"),
-    [("first_use", 480), ("none", 480), ("by_size", 368), ("best_fit", 368), ("search", 368)],
+    [("first_use", 480), ("none", 480), ("greedy", 368), ("best_fit", 368), ("search", 368)],
 )
 def test_the_worked_example(planner: str, expected: int) -> None:
     assert head_bytes(EXAMPLE, PLANNERS[planner](EXAMPLE)) == expected
@@ -134,7 +128,7 @@ def test_every_planner_is_sound_and_within_the_bounds(requests: list[BufferReque
 def test_search_is_sound_deterministic_and_never_worse(requests: list[BufferRequest]) -> None:
     searched = search_placement(requests)
     verify(requests, searched.offsets, alignment=16)
-    others = [head_bytes(requests, PLANNERS[n](requests)) for n in ("by_size", "best_fit", "first_use")]
+    others = [head_bytes(requests, PLANNERS[n](requests)) for n in ("greedy", "best_fit", "first_use")]
     assert lower_bound_bytes(requests) <= searched.head_bytes <= min(others)
     assert search_placement(requests) == searched
 
@@ -153,6 +147,13 @@ def test_a_proven_search_equals_trying_every_order(requests: list[BufferRequest]
     every = [head_bytes(requests, place_in_order(requests, order)) for order in permutations(range(len(requests)))]
     assert searched.proven
     assert searched.head_bytes == min(every)
+
+
+@given(requests_strategy)
+@settings(max_examples=100, deadline=None)
+def test_placing_by_size_is_tflm_s_greedy_planner(requests: list[BufferRequest]) -> None:
+    requests = [request for request in requests if request.size_bytes]
+    assert place_in_order(requests, by_size(requests)) == greedy(requests)
 
 
 def brute_force_overlaps(requests: list[BufferRequest], offsets: list[int]) -> bool:
