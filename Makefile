@@ -29,8 +29,9 @@ bench: $(VENV)/.test
 	$(VENV)/bin/python benchmarks/run.py
 
 wheel: $(VENV)/.test
-	$(VENV)/bin/python -m build --outdir dist . > dist.log 2>&1 || { cat dist.log; exit 1; }
-	@rm -f dist.log; ls -1 dist
+	@rm -rf dist
+	$(VENV)/bin/python -m hatchling build -d dist > /dev/null
+	@ls -1 dist
 
 # Compiler and browser for the tests: installed when root, named otherwise; the tests that lack one say so and skip.
 system:
