@@ -106,6 +106,7 @@ class Operator:
     custom_options: bytes = b""
     options_table: str = ""
     has_external_options: bool = False  # custom options stored outside the flatbuffer
+    has_custom_options: bool = False  # the vector is in the file, even if it is empty
 
     @property
     def name(self) -> str:

@@ -46,7 +46,7 @@ def _subgraph_faults(model: Model, subgraph: SubGraph) -> Iterator[Finding]:
         for kind, indices, lowest in (
             ("input", operator.inputs, ABSENT),
             ("output", operator.outputs, 0),
-            ("intermediate", operator.intermediates, ABSENT),
+            ("intermediate", operator.intermediates, 0),
         ):
             if indices and (min(indices) < lowest or max(indices) >= count):
                 bad = next(index for index in indices if not lowest <= index < count)

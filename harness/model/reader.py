@@ -144,6 +144,7 @@ def _operator(index: int, values: Values, opcodes: tuple[OperatorCode, ...], dat
         _bytes(custom, data),
         table,
         external > 1,
+        custom is not None,
     )
 
 

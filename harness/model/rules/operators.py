@@ -1,0 +1,195 @@
+"""Operators one by one: is there a kernel, does it take these types, ranks, options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.model.codes import finding
+from harness.model.finding import Finding
+from harness.model.graph import Model, Operator, Tensor, TensorType
+from harness.model.rules.scope import Scope
+from harness.model.sizes import type_name
+from harness.model.support import KERNEL_SETS, MAX_RANK, Kernel, Match, find_kernel, match_types
+from harness.model.versions import newest_version
+from harness.units import quoted, safe_text
+
+#: Custom operators that are compiled code for an accelerator, by how their names begin.
+_ACCELERATORS = {
+    "ethos-u": "an Arm Ethos-U",
+    "edgetpu-custom-op": "a Google Edge TPU",
+    "DISPATCH_OP": "an NPU (LiteRT dispatch)",
+    "NPU_OP": "an NPU",
+}
+#: Inputs of TFLM's LSTM that must be absent: peephole 9-11, projection 16-17, layer norm 20-23 (lstm_shared.h).
+_LSTM_VARIANT_INPUTS = {
+    **dict.fromkeys(range(9, 12), "peephole weights"),
+    **dict.fromkeys(range(16, 18), "projection"),
+    **dict.fromkeys(range(20, 24), "layer norm coefficients"),
+}
+#: State inputs that the kernel wants to be variable tensors.
+_STATE_INPUTS = {"UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "SVDF": (4,)}
+#: Inputs that are tensors of weights by nature: the rest of an operator's tensors are activations.
+_WEIGHT_INPUTS = {
+    "CONV_2D": {1, 2},
+    "DEPTHWISE_CONV_2D": {1, 2},
+    "FULLY_CONNECTED": {1, 2},
+    "TRANSPOSE_CONV": {0, 1, 3},
+    "SVDF": {1, 2, 3, 4},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": set(range(1, 24)),
+    "BATCH_MATMUL": {1},
+    "PRELU": {1},
+}
+
+
+def check_kernels(model: Model, kernels: str) -> Iterator[Finding]:
+    """One finding for each operator that has no kernel: all of them at once, whatever else is wrong."""
+    places: dict[tuple[str, bool, str | None], list[str]] = {}
+    used: set[int] = set()
+    for subgraph, operator in model.operators():
+        used.add(operator.opcode.index)
+        custom = operator.opcode.name == "CUSTOM"
+        unnamed = custom and not operator.opcode.custom_name
+        if unnamed or find_kernel(operator.name, custom=custom, kernels=kernels) is None:
+            key = (operator.name, custom, operator.opcode.custom_name)
+            places.setdefault(key, []).append(f"subgraph {subgraph.index}, operator {operator.index}")
+    for (name, custom, custom_name), where in places.items():
+        yield _missing(name, custom, custom_name, where, kernels)
+    yield from _codes(model, used)
+
+
+def _missing(name: str, custom: bool, custom_name: str | None, where: list[str], kernels: str) -> Finding:
+    place = where[0] + (f" and {len(where) - 1:,} more" if len(where) > 1 else "")
+    shown = safe_text(name, 60)
+    if not custom:
+        others = [other for other in KERNEL_SETS if other != kernels and find_kernel(name, custom=False, kernels=other)]
+        only = f"; the kernels {others[0]} have it" if others else ""
+        message = f"TFLM has no kernel for {shown} in the kernels {kernels}{only}"
+        return finding("operator.unsupported", place, message)
+    if not custom_name:
+        return finding("operator.custom_unnamed", place, "a custom operator without custom_code")
+    for start, what in _ACCELERATORS.items():
+        if custom_name.startswith(start):
+            message = f"custom operator {quoted(custom_name, 60)} is code for {what}"
+            return finding("operator.accelerator", place, message)
+    if custom_name.startswith("Flex"):
+        message = f"custom operator {quoted(custom_name, 60)} needs TensorFlow itself (the Flex delegate)"
+        return finding("operator.flex", place, message)
+    return finding("operator.custom", place, f"TFLM registers no custom operator {quoted(custom_name, 60)}")
+
+
+def _codes(model: Model, used: set[int]) -> Iterator[Finding]:
+    seen: dict[tuple[int, str | None], int] = {}
+    for code in model.operator_codes:
+        name = safe_text(code.custom_name or code.name, 60)
+        if code.index not in used:
+            yield finding("operator.unused_code", f"operator code {code.index}", f"no operator is a {name}")
+            continue
+        first = seen.setdefault((code.code, code.custom_name), code.index)
+        if first != code.index:
+            message = f"{name} again, as operator code {first}"
+            yield finding("operator.duplicate_codes", f"operator code {code.index}", message)
+        newest = newest_version(code.name)
+        if code.code != 32 and not 1 <= code.version <= newest:
+            message = f"{name} has version {code.version}; known are 1 to {newest}"
+            yield finding("operator.version", f"operator code {code.index}", message)
+
+
+def check_operator(scope: Scope, operator: Operator) -> Iterator[Finding]:
+    """What the kernel of one operator asks for. Nothing where there is no kernel: ``check_kernels`` says so."""
+    custom = operator.opcode.name == "CUSTOM"
+    kernel = find_kernel(operator.name, custom=custom, kernels=scope.kernels)
+    if kernel is None:
+        return
+    if not custom and operator.has_custom_options:
+        yield finding("operator.custom_options", scope.at(operator), "a builtin operator has custom options")
+    if operator.has_external_options:
+        yield finding("operator.external_options", scope.at(operator), "the custom options lie outside the flatbuffer")
+    inputs, outputs = scope.inputs(operator), scope.outputs(operator)
+    if kernel.max_inputs and len(inputs) > kernel.max_inputs:
+        message = f"{len(inputs)} inputs; the kernel takes {kernel.max_inputs}"
+        yield finding("operator.too_many_inputs", scope.at(operator), message)
+    mismatch = _types(scope, operator, kernel, inputs, outputs)
+    if mismatch is not None:
+        yield mismatch
+        return
+    yield from _ranks(scope, operator, kernel, inputs, outputs)
+    for place in kernel.constants:
+        tensor = inputs[place] if place < len(inputs) else None
+        if tensor is not None and not scope.data_sizes[tensor.index] and 0 not in tensor.dims:
+            message = f"input {place} is no constant"
+            yield finding("operator.input_not_constant", scope.at(operator, tensor.index), message)
+    yield from _state(scope, operator, inputs)
+    for index in operator.intermediates:
+        if 0 not in scope.tensors[index].dims:
+            message = f"intermediate tensor of shape {list(scope.tensors[index].dims)}"
+            yield finding("operator.intermediate", scope.at(operator, index), message)
+
+
+def _types(
+    scope: Scope, operator: Operator, kernel: Kernel, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> Finding | None:
+    input_types = tuple([None if tensor is None else int(tensor.type) for tensor in inputs])
+    output_types = tuple([int(tensor.type) for tensor in outputs])
+    found = match_types(kernel, input_types, output_types)
+    if found is Match.YES:
+        return None
+    have = ", ".join("absent" if tensor is None else type_name(tensor.type) for tensor in inputs[:12]) or "nothing"
+    gives = ", ".join(type_name(tensor.type) for tensor in outputs[:12]) or "nothing"
+    message = f"{have} → {gives}; TFLM takes {kernel.text}"
+    if found is Match.COUNT:
+        return finding("operator.inputs", scope.at(operator), message)
+    return finding(_type_code(scope, operator, inputs, outputs), scope.at(operator), message)
+
+
+def _type_code(scope: Scope, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str:
+    weights = _WEIGHT_INPUTS.get(operator.name, set())
+    present = [tensor for tensor in (*inputs, *outputs) if tensor is not None]
+    types = {tensor.type for tensor in present}
+    if types & {TensorType.FLOAT16, TensorType.BFLOAT16}:
+        return "type.float16"
+    if TensorType.UINT8 in types and operator.name not in {"QUANTIZE", "DEQUANTIZE"}:
+        return "type.uint8"
+    if any(t.type in {TensorType.INT4, TensorType.INT2} and not scope.data_sizes[t.index] for t in present):
+        return "type.int4_activation"
+    activations = {t.type for place, t in enumerate(inputs) if t is not None and place not in weights}
+    if TensorType.FLOAT32 in activations and any(
+        t is not None and t.type in {TensorType.INT8, TensorType.INT4}
+        for place, t in enumerate(inputs)
+        if place in weights
+    ):
+        return "type.hybrid"
+    values = {t.type for t in present if t.type not in {TensorType.INT32, TensorType.INT64, TensorType.BOOL}}
+    return "type.mismatch" if len(values) > 1 else "type.unsupported"
+
+
+def _ranks(
+    scope: Scope, operator: Operator, kernel: Kernel, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> Iterator[Finding]:
+    for tensors, limits, what in (
+        (inputs, kernel.input_ranks, "input"),
+        (outputs, kernel.output_ranks, "output"),
+    ):
+        for place, least, most in limits:
+            tensor = tensors[place] if place < len(tensors) else None
+            if tensor is not None and not least <= len(tensor.dims) <= most:
+                wanted = f"{least}" if least == most else f"{least} to {most}"
+                message = f"{what} {place} has {len(tensor.dims)} dimensions; the kernel wants {wanted}"
+                yield finding("shape.rank", scope.at(operator, tensor.index), message)
+    for tensor in (*inputs, *outputs):
+        if tensor is not None and len(tensor.dims) > MAX_RANK:
+            message = f"{len(tensor.dims)} dimensions; the kernels take up to {MAX_RANK}"
+            yield finding("shape.rank", scope.at(operator, tensor.index), message)
+
+
+def _state(scope: Scope, operator: Operator, inputs: Sequence[Tensor | None]) -> Iterator[Finding]:
+    if operator.name == "UNIDIRECTIONAL_SEQUENCE_LSTM":
+        for place, what in _LSTM_VARIANT_INPUTS.items():
+            tensor = inputs[place] if place < len(inputs) else None
+            if tensor is not None:
+                message = f"input {place} ({what}) must be absent (-1)"
+                yield finding("operator.lstm_variant", scope.at(operator, tensor.index), message)
+    for place in _STATE_INPUTS.get(operator.name, ()):
+        tensor = inputs[place] if place < len(inputs) else None
+        if tensor is not None and not tensor.is_variable:
+            message = f"input {place} is the state, and no variable tensor"
+            yield finding("operator.state_not_variable", scope.at(operator, tensor.index), message)
