@@ -15,6 +15,8 @@ from harness.cli.boundary import run
 #: name → (module, attribute, one line of help). The module is imported only when its command runs, so that
 #: ``harness --help`` stays fast.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "check": ("harness.cli.check", "check", "Check models against what TFLM can run."),
+    "inspect": ("harness.cli.inspect", "inspect", "Show the tables of model files."),
     "boards": ("harness.cli.boards", "boards", "List the boards, or show one."),
     "doctor": ("harness.cli.doctor", "doctor", "What is installed and plugged in, and what is missing for what."),
     "completion": ("harness.cli.completion", "completion", "Print the completion script of a shell."),

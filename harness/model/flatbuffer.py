@@ -9,8 +9,7 @@ bounded by a budget, because a small file can name one table a million times.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import ModelFileError
@@ -54,7 +53,7 @@ class TablePlan:
     name: str
     fields: tuple[Field, ...]
     defaults: tuple[Any, ...]
-    by_slot: Mapping[int, Field] = field(repr=False)
+    slots: int  # known slots, deprecated ones and both of a union included
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -90,7 +89,7 @@ def _compile(table: str, text: str) -> TablePlan:
         fields.append(_field(len(fields), slot, name, kind))
         defaults.append(_default(kind, default))
         slot += 1
-    return TablePlan(table, tuple(fields), tuple(defaults), {entry.slot: entry for entry in fields})
+    return TablePlan(table, tuple(fields), tuple(defaults), slot)
 
 
 def _field(index: int, slot: int, name: str, kind: str) -> Field:
@@ -117,11 +116,13 @@ def _default(kind: str, text: str) -> Any:
 
 class FlatBuffer:
     """One flatbuffer. ``table(name, position)`` gives the values of a table in the order of its plan: numbers,
-    strings (None where absent), tuples of numbers, spans, and nested values for tables and unions."""
+    strings (None where absent), tuples of numbers, spans, and nested values for tables and unions. ``unknown`` names
+    what the file holds and the schema does not know: tables with further fields, unions of a further type."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._size = len(data)
+        self.unknown: set[str] = set()
         self._tables_left = MAX_TABLES
         self._bytes_left = min(MAX_DECODED_BYTES, DECODED_BYTES_PER_FILE_BYTE * len(data) + DECODED_BYTES_ALLOWANCE)
         self._present: dict[tuple[str, int], list[tuple[int, Field]]] = {}
@@ -177,10 +178,11 @@ class FlatBuffer:
         if vtable + vtable_size > size:
             raise self._truncated(f"the vtable of {name}", vtable, vtable + vtable_size)
         offsets = struct.unpack_from(f"<{vtable_size // 2 - 2}H", data, vtable + 4)
+        plan = table_plan(name)
+        if any(offsets[plan.slots :]):
+            self.unknown.add(name)
         return [
-            (offsets[entry.slot], entry)
-            for entry in table_plan(name).fields
-            if entry.slot < len(offsets) and offsets[entry.slot]
+            (offsets[entry.slot], entry) for entry in plan.fields if entry.slot < len(offsets) and offsets[entry.slot]
         ]
 
     def _follow(self, at: int, what: str) -> int:
@@ -253,6 +255,7 @@ class FlatBuffer:
         target = self._follow(position + offset, what)
         members = UNIONS[entry.member]
         if union_type > len(members):
+            self.unknown.add(f"{what} of type {union_type}")
             return union_type, None
         return union_type, self.table(members[union_type - 1], target)
 

@@ -79,19 +79,28 @@ def _missing(name: str, custom: bool, custom_name: str | None, where: list[str],
 
 def _codes(model: Model, used: set[int]) -> Iterator[Finding]:
     seen: dict[tuple[int, str | None], int] = {}
+    unused: list[str] = []
+    repeated: list[str] = []
     for code in model.operator_codes:
         name = safe_text(code.custom_name or code.name, 60)
         if code.index not in used:
-            yield finding("operator.unused_code", f"operator code {code.index}", f"no operator is a {name}")
+            unused.append(name)
             continue
-        first = seen.setdefault((code.code, code.custom_name), code.index)
-        if first != code.index:
-            message = f"{name} again, as operator code {first}"
-            yield finding("operator.duplicate_codes", f"operator code {code.index}", message)
+        if seen.setdefault((code.code, code.custom_name), code.index) != code.index:
+            repeated.append(name)
         newest = newest_version(code.name)
-        if code.code != 32 and not 1 <= code.version <= newest:
+        if code.name != "CUSTOM" and not 1 <= code.version <= newest:
             message = f"{name} has version {code.version}; known are 1 to {newest}"
             yield finding("operator.version", f"operator code {code.index}", message)
+    if unused:
+        yield finding("operator.unused_code", "operator codes", f"no operator is a {_some(unused)}")
+    if repeated:
+        yield finding("operator.duplicate_codes", "operator codes", f"named more than once: {_some(repeated)}")
+
+
+def _some(names: list[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")
 
 
 def check_operator(scope: Scope, operator: Operator) -> Iterator[Finding]:

@@ -34,6 +34,19 @@ def check_tensors(scope: Scope) -> Iterator[Finding]:
             yield from _data(scope, tensor)
         elif tensor.external_buffer:
             yield from _external(scope, tensor)
+    yield from _signature(scope)
+
+
+def _signature(scope: Scope) -> Iterator[Finding]:
+    open_shapes = [t for t in scope.tensors if t.shape_signature and min(t.shape_signature) < 0]
+    if not open_shapes:
+        return
+    first = open_shapes[0]
+    message = (
+        f"{len(open_shapes)} tensors have unknown dimensions in shape_signature, the first "
+        f"{_short(first.shape_signature or ())}; TFLM uses {_short(first.dims)}"
+    )
+    yield finding("shape.signature", scope.at(tensor=first.index), message)
 
 
 def _type(scope: Scope, tensor: Tensor) -> Iterator[Finding]:
@@ -54,9 +67,6 @@ def _shape(scope: Scope, tensor: Tensor) -> Iterator[Finding]:
     if dims and min(dims) < 0:
         yield finding("shape.dynamic", scope.at(tensor=tensor.index), f"the shape is {_short(dims)}")
         return
-    if tensor.shape_signature and min(tensor.shape_signature) < 0:
-        message = f"shape_signature is {_short(tensor.shape_signature)}; TFLM uses {_short(dims)}"
-        yield finding("shape.signature", scope.at(tensor=tensor.index), message)
     size = arena_size_bytes(tensor)
     if size is not None and size >= _SIZE_LIMIT_BYTES:
         message = f"shape {_short(dims)} of {type_name(tensor.type)} is {format_size(size)}"
