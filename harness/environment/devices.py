@@ -21,7 +21,7 @@ PROBE_IDS: dict[str, tuple[str, frozenset[str]]] = {
 }
 SYSFS_USB = Path("/sys/bus/usb/devices")
 _PYOCD_TIMEOUT_S = 30
-_UDEV = "give your user access by a udev rule for USB {usb_id} (docs/boards.md), then plug it in again"
+_UDEV = "give your user access by a udev rule for USB {usb_id} (docs/installing.md), then plug it in again"
 
 
 class _PyocdBoard(msgspec.Struct):

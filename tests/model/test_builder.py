@@ -16,7 +16,10 @@ import tflite
 
 from harness.model.builder import EXAMPLES, ModelBuilder, Weights, chain, conv_tower, layers, per_tensor
 from harness.model.builder.noise import noise, pack_int4
+from harness.model.checks import check_model
+from harness.model.finding import Severity
 from harness.model.graph import TensorType
+from harness.model.reader import read_model
 
 ROOT = Path(__file__).resolve().parents[2]
 INVOCATIONS = 3  # state must agree over several
@@ -223,3 +226,11 @@ def test_the_shipped_examples_are_what_the_builder_makes() -> None:
     assert sorted(path.name for path in (ROOT / "examples").glob("*.tflite")) == sorted(files)
     stale = [file for file, name in files.items() if (ROOT / "examples" / file).read_bytes() != EXAMPLES[name]()]
     assert stale == []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_pre_flight_check_has_nothing_against_any_example(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.tflite"
+    path.write_bytes(EXAMPLES[name]())
+    findings = check_model(read_model(path))
+    assert [finding for finding in findings if finding.severity is not Severity.INFO] == []
