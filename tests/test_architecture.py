@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "link": GROUND | {"board", "wire"},
     "device": GROUND | {"link", "probe", "wire"},
     "sim": GROUND | {"board", "wire", "probe", "link"},
+    "inputs": GROUND | {"model", "wire"},
     "reference": GROUND | {"model"},
     "reconcile": GROUND | {"plan", "device", "search", "abi", "model"},
     "estimates": GROUND,
@@ -35,7 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "rig": GROUND | {"board", "probe", "link", "sim", "device"},
     "sweep": GROUND
     | {"model", "abi", "board", "wire", "search", "plan", "firmware", "probe", "link", "device", "sim", "reference"}
-    | {"reconcile", "record", "rig"},
+    | {"reconcile", "record", "rig", "inputs"},
     "report": GROUND | {"record", "reconcile", "plan", "model"},
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}

@@ -14,18 +14,7 @@ from harness.trial import Outcome, Reason, Trial
 from harness.units import safe_text
 from harness.wire import generator
 from harness.wire import messages as wire
-
-
-@dataclass(frozen=True, slots=True)
-class InputPlan:
-    """Where the inputs come from: ``settings`` are sent after each boot, ``staged`` (index → bytes) are uploaded."""
-
-    settings: tuple[wire.SetInput, ...]
-    staged: tuple[tuple[int, bytes], ...] = ()
-
-    @classmethod
-    def seeded(cls, seed: int) -> InputPlan:
-        return cls((wire.SetInput(wire.ALL_INPUTS, wire.InputKind.SEED, seed),))
+from harness.wire.input_plan import InputPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Records: what a run leaves behind. The only thing that reports read."""

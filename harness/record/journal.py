@@ -1,0 +1,104 @@
+"""The journal of a sweep that is not finished: one line per trial, on disk before the next trial begins.
+
+A killed run loses nothing that was finished; the next run of the same model, board, build, inputs and step goes on from
+it. When the record is written the journal is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from harness.errors import UsageError
+from harness.record.schema import MeasuredRecord, ReferenceRecord, TrialRecord
+from harness.record.store import results_error
+
+FORMAT_VERSION = 1
+
+
+class JournalEntry(msgspec.Struct, frozen=True):
+    """One trial; the ample run carries what was measured in it."""
+
+    trial: TrialRecord
+    measured: MeasuredRecord | None = None
+    reference: ReferenceRecord | None = None
+
+
+class Journal:
+    """Append-only file, locked while open: two sweeps of the same thing do not mix."""
+
+    def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
+        """``identity`` says what must be equal for trials to count in another run."""
+        key = hashlib.sha256(json.dumps({"version": FORMAT_VERSION, **identity}, sort_keys=True).encode()).hexdigest()
+        self.path = folder / f"{key[:24]}.jsonl"
+        self._identity = identity
+        self._lock = FileLock(self.path.with_suffix(".lock"))
+        self._file: int | None = None
+
+    def __enter__(self) -> Journal:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except Timeout as exc:
+            raise UsageError(
+                f"another sweep of this model on this board is running ({self.path} is locked)",
+                remedy="wait for it, or name another folder with --results",
+                code="sweep.running",
+            ) from exc
+        except OSError as exc:
+            raise results_error(self.path, exc) from exc
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        self._lock.release()
+
+    def entries(self) -> list[JournalEntry]:
+        """What earlier runs finished. A last line cut short by a kill is dropped; so is everything behind damage."""
+        lines = self.path.read_bytes().split(b"\n")
+        entries: list[JournalEntry] = []
+        for line in lines[:-1]:
+            entry = _entry(line)
+            if entry is None:
+                break
+            entries.append(entry)
+        self._cut_to(sum(len(line) + 1 for line in lines[: len(entries)]))
+        return entries
+
+    def append(self, entry: JournalEntry) -> None:
+        """On disk when this returns."""
+        assert self._file is not None, "the journal is closed"
+        try:
+            os.write(self._file, msgspec.json.encode(entry) + b"\n")
+            os.fsync(self._file)
+        except OSError as exc:
+            raise results_error(self.path, exc) from exc
+
+    def remove(self) -> None:
+        """The record is written: nothing is left to resume."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _cut_to(self, size: int) -> None:
+        assert self._file is not None
+        os.ftruncate(self._file, size)
+
+
+def _entry(line: bytes) -> JournalEntry | None:
+    try:
+        return msgspec.json.decode(line, type=JournalEntry)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None

@@ -1,0 +1,145 @@
+"""The record of one sweep, version 1. Old records stay readable for ever: fields are added with defaults only.
+
+Sizes are bytes. ``None`` means not measured, never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = "harness.record"
+SCHEMA_VERSION = 1
+
+
+class ModelIdentity(msgspec.Struct, frozen=True):
+    path: str
+    sha256: str
+    bytes: int
+
+
+class ErrorRecord(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+    remedy: str = ""
+
+
+class TrialRecord(msgspec.Struct, frozen=True):
+    """A Trial (trial.py): ``outcome`` and ``reason`` by their values."""
+
+    arena_bytes: int
+    outcome: str
+    reason: str | None = None
+    detail: str = ""
+    used_bytes: int | None = None
+    output_digest: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+class ContradictionRecord(msgspec.Struct, frozen=True):
+    failing_bytes: int
+    working_bytes: int
+
+
+class SearchRecord(msgspec.Struct, frozen=True):
+    """``min_bytes`` None: the search did not end. ``flashes`` counts programmings of the board in this run."""
+
+    min_bytes: int | None
+    largest_failing_bytes: int | None
+    step_bytes: int
+    trials: tuple[TrialRecord, ...]
+    flashes: int
+    ample_bytes: int
+    resumed_trials: int = 0
+    contradictions: tuple[ContradictionRecord, ...] = ()
+
+
+class CategoryRecord(msgspec.Struct, frozen=True):
+    """One category of TFLM's recording allocator, by TFLM's name."""
+
+    name: str
+    requested_bytes: int
+    used_bytes: int
+    count: int
+
+
+class MeasuredRecord(msgspec.Struct, frozen=True):
+    """What the device told in the run with ``arena_bytes`` (the ample one). ``used_bytes`` is arena_used_bytes().
+    Cycles are raw counts of ``timing`` (cycles | instructions | host_ns | systick)."""
+
+    arena_bytes: int
+    used_bytes: int | None
+    head_bytes: int | None = None
+    tail_bytes: int | None = None
+    categories: tuple[CategoryRecord, ...] = ()
+    output_digest: str = ""
+    stack_used_bytes: int | None = None
+    allocate_cycles: int | None = None
+    invoke_cycles: int | None = None
+    timing: str = ""
+    clock_hz: int | None = None
+
+
+class DeviceRecord(msgspec.Struct, frozen=True):
+    """The device's hello."""
+
+    build_id: str
+    tflm_commit: str
+    kernels: str
+    interpreter: str
+    abi: str
+    timing: str
+    capacity_bytes: int
+    base_alignment: int
+    base_address: int | None = None
+    clock_hz: int | None = None
+    protocol: str = ""
+    struct_sizes: dict[str, int] = {}
+
+
+class ReferenceRecord(msgspec.Struct, frozen=True):
+    """``backend`` computed the outputs that the device's were compared with. ``litert_refused``: why LiteRT is not it.
+    ``agreement``: bit_exact | close | different | unknown."""
+
+    backend: str
+    agreement: str
+    max_difference: float | None = None
+    mean_difference: float | None = None
+    litert_refused: str = ""
+
+
+class LinkRecord(msgspec.Struct, frozen=True):
+    """What the line did: requests, and what had to be repeated or dropped."""
+
+    requests: int = 0
+    retransmissions: int = 0
+    damaged: int = 0
+    stale: int = 0
+    noise_bytes: int = 0
+
+
+class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one board. ``status``: ok | failed (the model) | error (the rig, the device, the environment)."""
+
+    schema: str = SCHEMA
+    schema_version: int = SCHEMA_VERSION
+    created: str
+    harness_version: str
+    model: ModelIdentity
+    board: str
+    kernels: str
+    status: str
+    error: ErrorRecord | None = None
+    inputs: str = ""
+    plan: dict[str, Any] | None = None
+    measured: MeasuredRecord | None = None
+    search: SearchRecord | None = None
+    reconciliation: dict[str, Any] | None = None
+    reference: ReferenceRecord | None = None
+    device: DeviceRecord | None = None
+    link: LinkRecord | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    record_path: str | None = None

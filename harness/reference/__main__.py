@@ -1,0 +1,62 @@
+"""The child process of ``litert.run_litert``: model and inputs on stdin, outputs on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import metadata
+from typing import Any
+
+
+def _backend() -> tuple[str, Any]:
+    """Package and version, and the module with its Interpreter; the successor first."""
+    try:
+        from ai_edge_litert import interpreter as litert
+
+        return f"ai-edge-litert {metadata.version('ai-edge-litert')}", litert
+    except ImportError:
+        pass
+    from tflite_runtime import interpreter as runtime
+
+    return f"tflite-runtime {metadata.version('tflite-runtime')}", runtime
+
+
+def _run(module: Any, model: bytes, inputs: list[bytes]) -> tuple[list[bytes], list[str]]:
+    import numpy as np
+
+    interpreter = module.Interpreter(
+        model_content=model,
+        num_threads=1,
+        # the plain kernels: delegates compute floats in another order
+        experimental_op_resolver_type=module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    )
+    interpreter.allocate_tensors()
+    for detail, data in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], np.frombuffer(data, detail["dtype"]).reshape(detail["shape"]))
+    interpreter.invoke()
+    arrays = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    return [array.tobytes() for array in arrays], [array.dtype.name for array in arrays]
+
+
+def main() -> int:
+    stdout = os.dup(1)
+    os.dup2(2, 1)  # LiteRT prints; the answer is alone on the real stdout
+    header = json.loads(sys.stdin.buffer.readline())
+    model = sys.stdin.buffer.read(header["model_bytes"])
+    inputs = [sys.stdin.buffer.read(size) for size in header["input_bytes"]]
+    backend, refused = "", ""
+    outputs: list[bytes] = []
+    dtypes: list[str] = []
+    try:
+        backend, module = _backend()
+        outputs, dtypes = _run(module, model, inputs)
+    except Exception as exc:
+        refused = f"{type(exc).__name__}: {exc}"
+    answer = {"backend": backend, "refused": refused, "dtypes": dtypes, "output_bytes": [len(data) for data in outputs]}
+    with os.fdopen(stdout, "wb") as out:
+        out.write(json.dumps(answer).encode() + b"\n" + b"".join(outputs))
+    return 0
+
+
+sys.exit(main())
