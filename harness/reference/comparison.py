@@ -8,12 +8,14 @@ from enum import Enum
 
 
 class Agreement(str, Enum):
-    """BIT_EXACT: the same bytes. CLOSE: within the tolerance. UNKNOWN: nothing to compare with."""
+    """BIT_EXACT: the same bytes. CLOSE: within the tolerance. UNKNOWN: nothing to compare with. SELF: what was measured
+    is the reference itself."""
 
     BIT_EXACT = "bit_exact"
     CLOSE = "close"
     DIFFERENT = "different"
     UNKNOWN = "unknown"
+    SELF = "self"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,89 @@
+"""The record while it is being made: parts are filled in as they become known, and whatever is known is kept."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from harness import __version__
+from harness.errors import ExitCode, HarnessError, ModelFileError
+from harness.model.graph import Model
+from harness.record.schema import (
+    DeviceRecord,
+    ErrorRecord,
+    LinkRecord,
+    MeasuredRecord,
+    ModelIdentity,
+    ReferenceRecord,
+    SearchRecord,
+    SweepRecord,
+)
+from harness.sweep.request import SweepRequest
+
+
+@dataclass(slots=True)
+class Draft:
+    """``exit_code`` is what the command ends with when this is the only model."""
+
+    request: SweepRequest
+    model: ModelIdentity
+    kernels: str = ""
+    status: str = "ok"
+    error: ErrorRecord | None = None
+    exit_code: ExitCode = ExitCode.DONE
+    inputs: str = ""
+    plan: dict[str, Any] | None = None
+    measured: MeasuredRecord | None = None
+    search: SearchRecord | None = None
+    reconciliation: dict[str, Any] | None = None
+    reference: ReferenceRecord | None = None
+    device: DeviceRecord | None = None
+    link: LinkRecord | None = None
+    warnings: list[str] = field(default_factory=list)
+    created: str = ""
+    _started_s: float = 0.0
+
+    @classmethod
+    def of(cls, request: SweepRequest) -> Draft:
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        identity = ModelIdentity(str(request.model_path), "", 0)
+        return cls(request, identity, kernels=request.kernels or "", created=now, _started_s=time.monotonic())
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the model's bytes were read: a record of an unreadable file would say nothing."""
+        return bool(self.model.sha256)
+
+    def identify(self, model: Model) -> None:
+        self.model = ModelIdentity(model.path, model.sha256, model.size_bytes)
+
+    def fail(self, exc: HarnessError) -> None:
+        """The model's fault is *failed*, everything else *error*."""
+        of_the_model = isinstance(exc, ModelFileError) or exc.exit_code is ExitCode.RESULT_BAD
+        self.status = "failed" if of_the_model else "error"
+        self.error = ErrorRecord(exc.code, exc.message, exc.remedy)
+        self.exit_code = exc.exit_code
+
+    def finish(self, record_path: str | None = None) -> SweepRecord:
+        return SweepRecord(
+            record_path=record_path,
+            created=self.created,
+            harness_version=__version__,
+            model=self.model,
+            board=self.request.board,
+            kernels=self.kernels,
+            status=self.status,
+            error=self.error,
+            inputs=self.inputs,
+            plan=self.plan,
+            measured=self.measured,
+            search=self.search,
+            reconciliation=self.reconciliation,
+            reference=self.reference,
+            device=self.device,
+            link=self.link,
+            warnings=tuple(self.warnings),
+            seconds=round(time.monotonic() - self._started_s, 3),
+        )

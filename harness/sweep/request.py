@@ -1,0 +1,57 @@
+"""What a sweep is asked to do, and how it tells what it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.inputs import InputChoice
+from harness.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """One model on one board. ``timeout_s`` bounds the whole sweep, ``trial_timeout_s`` one trial. ``check`` False goes
+    on with a model that the checks refuse. ``results`` is the folder of records and journals."""
+
+    model_path: Path
+    board: str
+    boards_dirs: tuple[Path, ...] = ()
+    kernels: str | None = None
+    interpreter: str = "recording"
+    inputs: InputChoice = field(default_factory=InputChoice)
+    step_bytes: int = 16
+    timeout_s: float = 600.0
+    trial_timeout_s: float = 20.0
+    check: bool = True
+    reference: bool = True
+    resume: bool = True
+    results: Path = Path("results")
+    transcript: Path | None = None
+
+
+class Progress(Protocol):
+    """Told as things happen; must not raise."""
+
+    def stage(self, text: str) -> None:
+        """What is done now: ``check``, ``plan``, ``flash`` …"""
+
+    def trial(self, trial: Trial, number: int) -> None:
+        """Trial ``number`` (from 1) has ended."""
+
+    def device_text(self, text: str) -> None:
+        """A line that the device printed; already safe to show."""
+
+
+class SilentProgress:
+    """For those who do not watch."""
+
+    def stage(self, text: str) -> None:
+        pass
+
+    def trial(self, trial: Trial, number: int) -> None:
+        pass
+
+    def device_text(self, text: str) -> None:
+        pass
