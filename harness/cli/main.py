@@ -15,6 +15,7 @@ from harness.cli.boundary import run
 #: name → (module, attribute, one line of help). The module is imported only when its command runs, so that
 #: ``harness --help`` stays fast.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "sweep": ("harness.cli.sweep", "sweep", "Find the smallest tensor arena that works, on a board."),
     "check": ("harness.cli.check", "check", "Check models against what TFLM can run."),
     "inspect": ("harness.cli.inspect", "inspect", "Show the tables of model files."),
     "boards": ("harness.cli.boards", "boards", "List the boards, or show one."),

@@ -44,8 +44,6 @@ def firmware_for(board: Board, request: SweepRequest) -> Firmware:
             code="kernels.not_on_board",
         )
     if request.interpreter not in {"recording", "preserve_all"}:
-        raise UsageError(
-            f"the host board has no {request.interpreter} interpreter", remedy="recording or preserve_all"
-        )
+        raise UsageError(f"the host board has no {request.interpreter} interpreter", remedy="recording or preserve_all")
     target = target_for(board.core, kernels=request.kernels, interpreter=request.interpreter)
     return Firmware(board, target, request.interpreter)

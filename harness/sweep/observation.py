@@ -1,4 +1,4 @@
-"""What is looked at after the ample run, in the same boot: recorded allocations, and the outputs against a reference."""
+"""What is looked at after the ample run, in the same boot: recorded allocations, and outputs against a reference."""
 
 from __future__ import annotations
 
@@ -62,6 +62,4 @@ class Observation:
     def _outputs(self) -> list[bytes]:
         read = self.device.read_object
         chunk = self.hello.chunk_bytes
-        return [
-            read(wire.ReadObject.OUTPUT, index, chunk, self.deadline) for index in range(self.hello.output_count)
-        ]
+        return [read(wire.ReadObject.OUTPUT, index, chunk, self.deadline) for index in range(self.hello.output_count)]

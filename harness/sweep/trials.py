@@ -1,4 +1,4 @@
-"""The trials of one sweep: first the ample run, then what the search asks for, each one journalled when it has ended."""
+"""The trials of one sweep: first the ample run, then what the search asks for, each journalled when it has ended."""
 
 from __future__ import annotations
 
@@ -94,18 +94,17 @@ class TrialSeries:
         self.trials.append(trial)
 
     def _run(self, size: int, digest: int | None) -> TrialRun:
-        if self.deadline.passed:
-            raise _out_of_time()
+        self._require_time()
         run = self.bench.run(size, digest, self.deadline)
-        if self.deadline.passed and run.trial.reason in {Reason.TIMEOUT, Reason.LINK_LOST}:
-            raise _out_of_time()  # the sweep's end, not the trial's: no evidence
+        if run.trial.reason in {Reason.TIMEOUT, Reason.LINK_LOST}:
+            self._require_time()  # the sweep's end, not the trial's: no evidence
         self.progress.trial(run.trial, len(self.trials) + 1)
         return run
 
-
-def _out_of_time() -> DeviceError:
-    return DeviceError(
-        "the sweep did not end in the time it was given",
-        remedy="allow more with --timeout and run again: it goes on from the trials that ended",
-        code="sweep.timeout",
-    )
+    def _require_time(self) -> None:
+        if self.deadline.passed:
+            raise DeviceError(
+                "the sweep did not end in the time it was given",
+                remedy="allow more with --timeout and run again: it goes on from the trials that ended",
+                code="sweep.timeout",
+            )

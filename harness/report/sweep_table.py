@@ -1,0 +1,121 @@
+"""A sweep for a person: the three numbers side by side, where the bytes are, and what to write into the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harness.record.schema import SweepRecord, TrialRecord
+from harness.units import align_up, format_bytes, format_size, safe_text
+
+#: How an agreement of the reconciliation is put.
+_AGREEMENT = {
+    "equal": "equal",
+    "explained": "explained",
+    "unexplained": "UNEXPLAINED",
+    "not_measured": "not measured",
+}
+
+
+def sweep_report(record: SweepRecord) -> Iterator[RenderableType]:
+    """What to print for one model, in order."""
+    yield Text(_title(record), style="bold")
+    if record.error:
+        yield Text(f"  {record.status}: {safe_text(record.error.message, 500)} [{record.error.code}]", style="red")
+        if record.error.remedy:
+            yield Text(f"  {safe_text(record.error.remedy, 300)}")
+    if record.reconciliation:
+        yield _terms_table(record)
+    yield from (Text("  " + line) for line in _lines(record))
+
+
+def _title(record: SweepRecord) -> str:
+    build = ", ".join(part for part in (f"{record.kernels} kernels" if record.kernels else "", _tflm(record)) if part)
+    return f"{safe_text(record.model.path)} on {record.board}" + (f" ({build})" if build else "")
+
+
+def _tflm(record: SweepRecord) -> str:
+    return f"TFLM {record.device.tflm_commit[:12]}, {record.device.interpreter}" if record.device else ""
+
+
+def _terms_table(record: SweepRecord) -> Table:
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    table.add_column("bytes")
+    for name in ("planned", "measured", "difference"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    assert record.reconciliation is not None
+    for term in record.reconciliation["terms"]:
+        measured, difference = term["measured_bytes"], term["difference_bytes"]
+        table.add_row(
+            Text(safe_text(term["name"])),
+            format_bytes(term["planned_bytes"]),
+            "-" if measured is None else format_bytes(measured),
+            "-" if difference is None else f"{difference:+,}" if difference else "0",
+            Text(_note(term)),
+        )
+    return table
+
+
+def _note(term: dict[str, object]) -> str:
+    text = _AGREEMENT.get(str(term["agreement"]), str(term["agreement"]))
+    return f"{text}: {safe_text(str(term['explanation']))}" if term["explanation"] else text
+
+
+def _lines(record: SweepRecord) -> Iterator[str]:
+    yield from _minimum_lines(record)
+    if record.reference:
+        yield _reference_line(record)
+    for warning in record.warnings:
+        yield f"warning: {safe_text(warning)}"
+    if record.record_path:
+        yield f"record: {record.record_path}"
+
+
+def _minimum_lines(record: SweepRecord) -> Iterator[str]:
+    search = record.search
+    if search is None or not search.trials:
+        return
+    count = len(search.trials)
+    resumed = f", {search.resumed_trials} of them from an earlier run" if search.resumed_trials else ""
+    done = f"{count} trial{'s' if count != 1 else ''}{resumed}, {search.flashes} flash, {record.seconds:.1f} s"
+    if search.min_bytes is None:
+        yield f"no minimum: {done}"
+        return
+    yield f"minimum that works: {format_size(search.min_bytes)}, found to {search.step_bytes} B ({done})"
+    failing = next((t for t in search.trials if t.arena_bytes == search.largest_failing_bytes), None)
+    if failing is not None:
+        yield f"fails at {format_bytes(failing.arena_bytes)} B: {_why(failing)}"
+    size = align_up(search.min_bytes, 16)
+    yield f"alignas(16) static uint8_t tensor_arena[{size}];  // {_board_words(record)}"
+
+
+def _board_words(record: SweepRecord) -> str:
+    return f"{PurePath(record.board).name}, {record.kernels} kernels, this TFLM only: no headroom"
+
+
+def _why(trial: TrialRecord) -> str:
+    return f"{trial.reason}" + (f" ({safe_text(trial.detail)})" if trial.detail else "")
+
+
+def _reference_line(record: SweepRecord) -> str:
+    reference = record.reference
+    assert reference is not None
+    refused = f"; LiteRT does not run it: {safe_text(reference.litert_refused)}" if reference.litert_refused else ""
+    match reference.agreement:
+        case "bit_exact":
+            words = "the outputs are bit for bit those of"
+        case "close":
+            words = f"the outputs differ by at most {reference.max_difference:g} from"
+        case "different":
+            amount = "" if reference.max_difference is None else f" by up to {reference.max_difference:g}"
+            words = f"THE OUTPUTS DIFFER{amount} from"
+        case "self":
+            words = "the reference for the outputs is"
+        case _:
+            words = "the outputs were not compared with"
+    return f"{words} {reference.backend}{refused}"
