@@ -42,6 +42,7 @@ class Abi:
     tflm_commit: str
     structs: Mapping[str, Struct]
     compression: bool = False
+    control_flow_by_new_code_only: bool = True
     resource_variables_in_arena: bool = False
     doubts: tuple[str, ...] = ()
 
@@ -78,6 +79,7 @@ def _table() -> Mapping[str, Mapping[str, Struct]]:
 _COMPRESSION = {
     "OpDataConv": Struct(80, 8),
     "OpDataFullyConnected": Struct(72, 8),
+    "TfLiteFullyConnectedParams": Struct(32, 8),
     "transpose_conv::OpData": Struct(88, 8),
     "concatenation::OpData": Struct(80, 8),
     "SubgraphAllocations": Struct(24, 8),
@@ -95,7 +97,7 @@ def abi_named(name: str) -> Abi:
             doubt = "4-byte enums: the sizes are this compiler's, but no arena was measured with them"
             return Abi(name, TFLM_COMMIT, _table()[name], doubts=(doubt,))
         case "lp64":
-            return Abi(name, WHEEL_COMMIT, {**_table()[name], **_COMPRESSION}, True, True)
+            return Abi(name, WHEEL_COMMIT, {**_table()[name], **_COMPRESSION}, True, False, True)
     raise UsageError(
         f"no ABI is named {name}", remedy="the ABIs are ilp32 (Cortex-M), ilp32_long_enums and lp64 (host)"
     )

@@ -35,6 +35,8 @@ def construct(setup: Setup, abi: Abi, interpreter: Interpreter) -> None:
 
 def prepare_model(model: Model, target: PlanTarget, abi: Abi, setup: Setup) -> Preparation:
     """AllocateTensors() up to the point where all kernels are prepared. Raises UnfitModelError where TFLM refuses."""
+    if not model.subgraphs:
+        raise _unfit("it has no subgraph", "model.no_subgraph")
     _create_resource_variables(setup, abi, model)
     _persist_struct(setup, abi, "MicroBuiltinDataAllocator", Category.ALLOCATOR)
     setup.resize_head(_scratch_head_bytes(abi, 0), "scratch requests")
@@ -63,7 +65,7 @@ def buffer_requests(preparation: Preparation) -> list[BufferRequest]:
     scratch buffers. Raises UnfitModelError where TFLM refuses."""
     model = preparation.model
     offsets = offline_offsets(model)
-    times = lifetimes(model, preparation.scratch)
+    times = lifetimes(model, preparation.scratch, new_code_only=preparation.abi.control_flow_by_new_code_only)
     requests = []
     number = 0
     for subgraph, tensors in zip(model.subgraphs, preparation.tensors, strict=True):

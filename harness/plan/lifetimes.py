@@ -32,9 +32,9 @@ class Lifetimes:
     scratch: list[tuple[int, int]]
 
 
-def lifetimes(model: Model, scratch: Sequence[ScratchRequest] = ()) -> Lifetimes:
+def lifetimes(model: Model, scratch: Sequence[ScratchRequest] = (), *, new_code_only: bool = True) -> Lifetimes:
     """Walks subgraph 0 as TFLM does. Raises UnfitModelError when subgraphs call one another in a circle."""
-    walk = _Walk(model, scratch)
+    walk = _Walk(model, scratch, new_code_only)
     walk.mark(0)
     return Lifetimes(
         [list(zip(first, last, strict=True)) for first, last in zip(walk.first, walk.last, strict=True)],
@@ -43,7 +43,7 @@ def lifetimes(model: Model, scratch: Sequence[ScratchRequest] = ()) -> Lifetimes
 
 
 class _Walk:
-    def __init__(self, model: Model, scratch: Sequence[ScratchRequest]) -> None:
+    def __init__(self, model: Model, scratch: Sequence[ScratchRequest], new_code_only: bool) -> None:
         self.model = model
         self.first = [[-1] * len(subgraph.tensors) for subgraph in model.subgraphs]
         self.last = [[-1] * len(subgraph.tensors) for subgraph in model.subgraphs]
@@ -51,6 +51,7 @@ class _Walk:
         self._scratch_of: dict[tuple[int, int], list[int]] = defaultdict(list)
         for request in scratch:
             self._scratch_of[request.subgraph, request.operator].append(request.number)
+        self._new_code_only = new_code_only
         self._scope = 0
         self._calling: list[int] = []
 
@@ -80,7 +81,7 @@ class _Walk:
         for tensor in operator.outputs:
             self._created(index, tensor)
         start = self._scope
-        for called in called_subgraphs(operator):
+        for called in called_subgraphs(operator, new_code_only=self._new_code_only):
             self._scope += 1
             self.mark(called)
         for tensor in (*operator.inputs, *operator.outputs):
@@ -98,8 +99,11 @@ class _Walk:
             self.last[index][tensor] = self._scope
 
 
-def called_subgraphs(operator: Operator) -> list[int]:
-    """The subgraphs that IF, WHILE or CALL_ONCE runs, in the order in which TFLM walks them."""
-    options = _CALLS.get(operator.opcode.builtin_code, ())
+def called_subgraphs(operator: Operator, *, new_code_only: bool = False) -> list[int]:
+    """The subgraphs that IF, WHILE or CALL_ONCE runs, in the order in which TFLM walks them
+    (MarkSubgraphLifetimesIfNecessary). ``new_code_only``: TFLM 90b983c reads only the file's new code field there, and
+    so walks past the IF of an old file."""
+    opcode = operator.opcode
+    options = _CALLS.get(opcode.builtin_code if new_code_only else opcode.code, ())
     called = [operator.options.get(name, 0) for name in options]
-    return [int(index) for index in called if isinstance(index, int) and index != -1]
+    return [index for index in called if isinstance(index, int) and index != -1]

@@ -227,6 +227,11 @@ class Node:
     def ensure_type(self, tensor: LiveTensor, *types: TensorType) -> None:
         self.ensure(tensor.type in types, f"Type {type_name(tensor.type)} ({int(tensor.type)}) not supported.")
 
+    def ensure_quantized(self, output: LiveTensor) -> None:
+        """CalculateActivationRangeQuantized needs an output that is quantized."""
+        cause = "output->quantization.type != kTfLiteNoQuantization was not true."
+        self.ensure(output.quantized_channels > 0, cause)
+
     def ensure_same_type(self, one: LiveTensor, other: LiveTensor) -> None:
         self.ensure(one.type == other.type, f"{type_name(one.type)} != {type_name(other.type)}")
 

@@ -25,7 +25,7 @@ def conv_2d(node: Node) -> None:
     _per_channel_arrays(node, weights.dims[0])
     if source.type in _INTEGER:
         _ensure_scales(node, weights, weights.dims[0])
-    _quantization_temps(node, bias=2)
+    _quantize(node, source, weights)
     _unpacked_filter(node, weights)
 
 
@@ -42,7 +42,7 @@ def conv_2d_cmsis_nn(node: Node) -> None:
     node.ensure(source.dims[3] % weights.dims[3] == 0, "input->dims->data[3] % filter->dims->data[3] != 0")
     if source.type in _INTEGER:
         _per_channel_arrays(node, weights.dims[0])
-    _quantization_temps(node, bias=2)
+    _quantize(node, source, weights)
     window = _window(node, source, weights, output, weights.dims[3])
     if source.type == _INT8:
         _scratch_if_any(node, cmsis_nn.convolve_s8(window, node.core), "im2col")
@@ -61,7 +61,7 @@ def depthwise_conv_2d(node: Node) -> None:
     same = source.type == weights.type
     node.ensure(same or (source.type, weights.type) in ((_INT8, _INT4), (_INT16, _INT8)), _HYBRID)
     _unpacked_filter(node, weights)
-    _quantization_temps(node, bias=2)
+    _quantize(node, source, weights)
 
 
 @register("DEPTHWISE_CONV_2D", init="cmsis_nn_depthwise_conv::OpData", kernels=Kernels.CMSIS_NN)
@@ -75,7 +75,7 @@ def depthwise_conv_2d_cmsis_nn(node: Node) -> None:
             _ensure_symmetric(node, source, output)
         _ensure_scales(node, weights, weights.dims[3])
         _per_channel_arrays(node, weights.dims[3])
-    _quantization_temps(node, bias=2)
+    _quantize(node, source, weights)
     if source.type == _INT8:
         window = _window(node, source, weights, output, 1)
         size = cmsis_nn.depthwise_s4 if weights.type == _INT4 else cmsis_nn.depthwise_s8
@@ -121,19 +121,33 @@ def _finish_transpose_conv(node: Node, source: LiveTensor, weights: LiveTensor, 
     node.temp_input(2)
     node.temp_input(1)
     bias = node.optional_temp_input(3)
-    node.temp_output()
+    _ensure_quantization(node, source, weights, node.temp_output())
     if source.type == _INT16 and bias is not None and bias.type == _INT16:
         node.scratch(8 * bias.element_count, "bias as 64-bit")
 
 
-def _quantization_temps(node: Node, bias: int) -> None:
-    """CalculateOpDataConv and CalculateOpDataDepthwiseConv look all tensors up again."""
-    node.ensure(node.input_count in (bias, bias + 1), f"has_bias || node->inputs->size == {bias} was not true.")
+def _quantize(node: Node, source: LiveTensor, weights: LiveTensor) -> None:
+    """CalculateOpDataConv and CalculateOpDataDepthwiseConv, which look all tensors up again."""
+    node.ensure(node.input_count in (2, 3), "has_bias || node->inputs->size == 2 was not true.")
     node.ensure_counts(outputs=1)
     node.temp_input(0)
     node.temp_input(1)
-    node.optional_temp_input(bias)
-    node.temp_output()
+    node.optional_temp_input(2)
+    _ensure_quantization(node, source, weights, node.temp_output())
+
+
+def _ensure_quantization(node: Node, source: LiveTensor, weights: LiveTensor, output: LiveTensor) -> None:
+    """PopulateConvolutionQuantizationParams, lite/kernels/kernel_util.cc."""
+    if source.type == _FLOAT:
+        return
+    channels = weights.quantized_channels
+    node.ensure(channels > 0, "affine_quantization was not true.")
+    if channels > 1:
+        axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
+        length = weights.dims[axis] if 0 <= axis < weights.rank else -1
+        cause = f"num_channels != filter->dims->data[affine_quantization->quantized_dimension] ({channels} != {length})"
+        node.ensure(channels == length, cause)
+    node.ensure_quantized(output)
 
 
 def _per_channel_arrays(node: Node, channels: int) -> None:

@@ -19,7 +19,7 @@ _SOFTMAX_LUT_ENTRIES = 513
 @register("FULLY_CONNECTED", init="OpDataFullyConnected")
 def fully_connected(node: Node) -> None:
     source, weights = node.temp_input(0), node.temp_input(1)
-    node.optional_temp_input(2)
+    bias = node.optional_temp_input(2)
     output = node.temp_output()
     node.ensure_same_type(source, output)
     supported = {_FLOAT: (_FLOAT,), _INT8: (_INT8, _INT4), _INT16: (_INT8,)}
@@ -27,7 +27,7 @@ def fully_connected(node: Node) -> None:
     node.ensure(source.type not in supported or weights.type in supported[TensorType(source.type)], names)
     if weights.type == _INT4:
         node.scratch(weights.element_count, "filter unpacked from int4")
-    _per_channel_arrays(node, source, weights)
+    _quantize_fully_connected(node, source, weights, bias, output)
 
 
 @register("FULLY_CONNECTED", init="cmsis_nn_fully_connected::OpData", kernels=Kernels.CMSIS_NN)
@@ -40,7 +40,7 @@ def fully_connected_cmsis_nn(node: Node) -> None:
     pairs = ((_FLOAT, _FLOAT), (_INT16, _INT8), (_INT8, _INT4), (_INT8, _INT8))
     node.ensure((source.type, weights.type) in pairs, _HYBRID)
     node.ensure(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
-    per_channel = _per_channel_arrays(node, source, weights)
+    per_channel = _quantize_fully_connected(node, source, weights, bias, output)
     plain_int8 = source.type == _INT8 and weights.type == _INT8
     node.ensure(not per_channel or plain_int8, "is_per_channel needs int8 input and int8 filter")
     if not plain_int8:
@@ -64,21 +64,37 @@ def fully_connected_cmsis_nn(node: Node) -> None:
         node.scratch(kernel_sums, "kernel sums")
 
 
-def _per_channel_arrays(node: Node, source: LiveTensor, weights: LiveTensor) -> bool:
+def _quantize_fully_connected(
+    node: Node, source: LiveTensor, weights: LiveTensor, bias: LiveTensor | None, output: LiveTensor
+) -> bool:
     """CalculateOpDataFullyConnected: whether the filter is quantized per channel."""
     channels = weights.quantized_channels
-    if source.type == _FLOAT or channels <= 1:
+    if source.type == _FLOAT:
         return False
-    node.ensure(
-        source.type in _INTEGER and weights.type != _INT4,
-        "per-channel filter: input type and filter type not supported",
-    )
-    axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
-    length = weights.dims[axis] if 0 <= axis < weights.rank else -1
-    node.ensure(channels == length, f"per_channel_quantization_size != filter channels ({channels} != {length})")
-    node.persist(4 * channels, "per-channel multipliers")
-    node.persist(4 * channels, "per-channel shifts")
-    return True
+    if channels > 1:
+        cause = "per-channel filter: input type and filter type not supported"
+        node.ensure(source.type in _INTEGER and weights.type != _INT4, cause)
+        axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
+        length = weights.dims[axis] if 0 <= axis < weights.rank else -1
+        node.ensure(channels == length, f"per_channel_quantization_size != filter channels ({channels} != {length})")
+        node.persist(4 * channels, "per-channel multipliers")
+        node.persist(4 * channels, "per-channel shifts")
+    else:
+        _ensure_multiplier(node, source.scale * weights.scale, bias, output)
+    if weights.zero_point != 0:
+        node.warn(f"TFLM built with assertions halts here: the filter's zero point is {weights.zero_point}, not 0")
+    node.ensure_quantized(output)
+    return channels > 1
+
+
+def _ensure_multiplier(node: Node, product_scale: float, bias: LiveTensor | None, output: LiveTensor) -> None:
+    """GetQuantizedConvolutionMultipler, lite/kernels/kernel_util.cc: the bias' scale must be that of the products.
+    With an output scale of 0 the C++ division gives infinity or, for equal scales, NaN: refused both."""
+    if bias is not None:
+        difference = abs(product_scale - bias.scale)
+        close = output.scale > 0 and difference / output.scale <= 0.02
+        node.ensure(close, "scale_diff / output_scale <= 0.02 was not true.")
+    node.ensure(product_scale >= 0, "input_product_scale >= 0 was not true.")
 
 
 @register("BATCH_MATMUL", init="OpDataBatchMatmul")

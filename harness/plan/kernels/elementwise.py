@@ -35,11 +35,6 @@ def _ensure_unquantized(node: Node, *tensors: LiveTensor) -> None:
         node.ensure(tensor.quantized_channels == 0, "quantization.type != kTfLiteNoQuantization (1 != 0)")
 
 
-def _ensure_activation_range(node: Node, output: LiveTensor) -> None:
-    """CalculateActivationRangeQuantized needs an output that is quantized."""
-    node.ensure(output.quantized_channels > 0, "output->quantization.type != kTfLiteNoQuantization was not true.")
-
-
 @register("ADD", init="OpDataAdd")
 def add_(node: Node) -> None:
     one, other, output = _binary(node)
@@ -71,7 +66,7 @@ def sub(node: Node) -> None:
 
 def _add_or_sub_quantization(node: Node, output: LiveTensor) -> None:
     if output.type in (_INT8, _INT16):
-        _ensure_activation_range(node, output)
+        node.ensure_quantized(output)
 
 
 @register("MUL", init="OpDataMul")
@@ -80,7 +75,7 @@ def mul(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     node.ensure_same_type(one, other)
     if output.type in (_INT8, _INT16):
-        _ensure_activation_range(node, output)
+        node.ensure_quantized(output)
         if one.type == _INT16:
             _ensure_symmetric(node, one, other, output)
 
@@ -91,7 +86,7 @@ def div(node: Node) -> None:
     node.ensure_same_type(one, other)
     node.ensure_same_type(one, output)
     if output.type == _INT8:
-        _ensure_activation_range(node, output)
+        node.ensure_quantized(output)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other)
 
@@ -277,7 +272,7 @@ def cumsum(node: Node) -> None:
     node.ensure(source.dims == output.dims, "HaveSameShapes(input, output) was not true.")
     if output.type == _INT8:
         node.persist_struct("cumsum::OpData")
-        _ensure_activation_range(node, output)
+        node.ensure_quantized(output)
 
 
 @register("QUANTIZE", init="OpDataQuantizeReference")
