@@ -137,6 +137,7 @@ class Node:
     subgraph: SubGraph
     operator: Operator
     scratch_count: int = 0
+    _spare_bytes: int = 0
 
     @property
     def abi(self) -> Abi:
@@ -187,9 +188,15 @@ class Node:
         """AllocateTempOutputTensor of a tensor that must be there."""
         return self._required(self._temp(self.output(index), f"output {index}"), f"output {index}")
 
-    def persist(self, size_bytes: int, label: str) -> None:
-        """context->AllocatePersistentBuffer: aligned to 16 whatever is stored in it."""
-        self.preparation.setup.persist(size_bytes, ARENA_ALIGNMENT, f"{self._kind}: {label}", Category.BUFFER)
+    def persist(self, size_bytes: int, label: str, *, reads_quantization: bool = False) -> None:
+        """context->AllocatePersistentBuffer: aligned to 16 whatever is stored in it.
+
+        With temporaries alive, the buffer may lie over the end of the last one: over its zero points and its
+        quantized dimension, unless the kernel still reads them (``reads_quantization``).
+        """
+        spare = 0 if reads_quantization else self._spare_bytes
+        label = f"{self._kind}: {label}"
+        self.preparation.setup.persist(size_bytes, ARENA_ALIGNMENT, label, Category.BUFFER, spare)
 
     def persist_struct(self, struct: str) -> None:
         self.persist(self.abi.size(struct), struct.rpartition("::")[2])
@@ -266,6 +273,9 @@ class Node:
         self.ensure(tensor.type in TYPE_BYTES, "Failed to populate a temp TfLiteTensor struct from flatbuffer data!")
         parts = self.preparation.temp_parts(tensor)
         self.preparation.setup.temp(parts, f"{self._kind}: temporary TfLiteTensor of {role}")
+        # TfLiteAffineQuantization is two pointers, then the dimension; its zero points come last of all
+        quantization = sum(size for size, _ in parts[1:])
+        self._spare_bytes = max(quantization - 2 * self.abi.pointer_bytes, 0)
         return tensor
 
     def _required(self, tensor: LiveTensor | None, role: str) -> LiveTensor:

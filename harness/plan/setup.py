@@ -94,11 +94,11 @@ class Setup:
     subgraph: int | None = None
     operator: int | None = None
 
-    def persist(self, size_bytes: int, alignment: int, label: str, category: Category) -> None:
-        """AllocatePersistentBuffer. TFLM only checks it against the head; below the temporaries it destroys live
-        TfLiteTensor structs and goes on (ARENA accounting, rule D'), so the floor here is the end of the
-        temporaries."""
-        floor = max(self.head_bytes, self.temp_bytes)
+    def persist(self, size_bytes: int, alignment: int, label: str, category: Category, spare_bytes: int = 0) -> None:
+        """AllocatePersistentBuffer. TFLM only checks it against the head. Below the end of the temporaries it would
+        destroy live TfLiteTensor structs and go on, so the floor here is that end, less ``spare_bytes`` at it that
+        nothing reads any more."""
+        floor = max(self.head_bytes, self.temp_bytes - spare_bytes)
         self._add(StepKind.PERSISTENT, label, size_bytes, alignment, floor, category)
 
     def temp(self, parts: tuple[tuple[int, int], ...], label: str) -> None:
