@@ -16,6 +16,9 @@ from harness.plan.node import ScratchRequest
 
 NEVER = (-1, -1)
 
+#: Ours: the walk is recursive here as in TFLM, where each level takes some hundred bytes of stack.
+MAX_NESTING = 200
+
 #: The operators that run subgraphs, by the options that name them. TFLM compares ``builtin_code``, the new field.
 _CALLS = {
     118: ("then_subgraph_index", "else_subgraph_index"),  # IF
@@ -63,6 +66,12 @@ class _Walk:
                 f"subgraphs call one another in a circle ({circle}): TFLM would overflow its stack",
                 code="model.recursive",
                 remedy="unroll the recursion before conversion",
+            )
+        if len(self._calling) == MAX_NESTING:
+            raise UnfitModelError(
+                f"subgraphs call one another more than {MAX_NESTING} deep: TFLM walks them on the stack",
+                code="model.nesting",
+                remedy="flatten the control flow before conversion",
             )
         self._calling.append(index)
         subgraph = self.model.subgraphs[index]
