@@ -35,7 +35,7 @@ wheel: $(VENV)/.test
 
 # Compiler and browser for the tests: installed when root, named otherwise; the tests that lack one say so and skip.
 system:
-	@.ci/system-packages
+	@PYTHON="$(PYTHON)" .ci/system-packages
 
 # The other LiteRT package, in an environment of its own: the two cannot live in one, they want different numpys.
 litert: $(LITERT_VENV)/.ready

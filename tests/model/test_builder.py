@@ -16,6 +16,7 @@ import tflite
 
 from harness.model.builder import EXAMPLES, ModelBuilder, Weights, chain, conv_tower, layers, per_tensor
 from harness.model.builder.noise import noise, pack_int4
+from harness.model.builder.random_models import random_model
 from harness.model.checks import check_model
 from harness.model.finding import Severity
 from harness.model.graph import TensorType
@@ -52,10 +53,15 @@ def pseudo_random(shape: tuple[int, ...], dtype: Any, seed: str) -> np.ndarray[A
 @pytest.mark.backend
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_litert_and_tflm_compute_the_same(name: str) -> None:
+    outputs = compute_alike(EXAMPLES[name](), name)
+    assert len(set(outputs)) > 1, "the outputs do not depend on the inputs"
+
+
+def compute_alike(data: bytes, name: str) -> list[bytes]:
+    """Invokes both several times on the same inputs; the outputs that LiteRT gave."""
     runtime = pytest.importorskip(
         "tflite_micro.python.tflite_micro.runtime", reason="the tflite-micro wheel is Linux x86-64 only"
     )
-    data = EXAMPLES[name]()
     reference = reference_interpreter(data, name)
     reference.allocate_tensors()
     tflm = runtime.Interpreter.from_bytes(data, arena_size=1_000_000)
@@ -76,7 +82,7 @@ def test_litert_and_tflm_compute_the_same(name: str) -> None:
                 allowed = STEPS_APART_OF_THE_SUCCESSOR if "ai_edge_litert" in sys.modules else STEPS_APART
                 assert apart <= allowed.get(name, 0)
             seen.append(expected.tobytes())
-    assert len(set(seen)) > 1, "the outputs do not depend on the inputs"
+    return seen
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -234,3 +240,15 @@ def test_the_pre_flight_check_has_nothing_against_any_example(name: str, tmp_pat
     path.write_bytes(EXAMPLES[name]())
     findings = check_model(read_model(path))
     assert [finding for finding in findings if finding.severity is not Severity.INFO] == []
+
+
+@pytest.mark.backend
+@pytest.mark.parametrize("seed", range(12))
+def test_litert_and_tflm_compute_random_models_alike(seed: int) -> None:
+    compute_alike(random_model(seed), f"random {seed}")
+
+
+def test_random_models_differ_and_repeat() -> None:
+    files = [random_model(seed) for seed in range(30)]
+    assert len(set(files)) == 30
+    assert files == [random_model(seed) for seed in range(30)]
