@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "sweep": ("harness.cli.sweep", "sweep", "Find the smallest tensor arena that works, on a board."),
     "check": ("harness.cli.check", "check", "Check models against what TFLM can run."),
     "inspect": ("harness.cli.inspect", "inspect", "Show the tables of model files."),
+    "plan": ("harness.cli.plan", "plan", "Predict the arena of a model from its file alone."),
     "boards": ("harness.cli.boards", "boards", "List the boards, or show one."),
     "doctor": ("harness.cli.doctor", "doctor", "What is installed and plugged in, and what is missing for what."),
     "completion": ("harness.cli.completion", "completion", "Print the completion script of a shell."),

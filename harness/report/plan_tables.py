@@ -8,9 +8,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.plan.comparison import AlignmentCost, Comparison
+from harness.plan.comparison import AlignmentCost, Comparison, head_bytes
 from harness.plan.insight import HeadView, Peak, Region, Win
 from harness.units import format_bytes, quoted, safe_text
+
+#: TFLM's own names of categories, with what stands behind them.
+_GLOSSES = {
+    "Persistent buffer data": "Persistent buffer data (operator data, per-channel arrays, input and output lists)",
+    "TfLiteTensor variable buffer data": "TfLiteTensor variable buffer data (state between runs)",
+}
 
 
 def region_table(regions: Sequence[Region], used_bytes: int) -> Table:
@@ -24,7 +30,7 @@ def region_table(regions: Sequence[Region], used_bytes: int) -> Table:
             continue
         table.add_row(
             region.section if region.section != section else "",
-            Text(safe_text(region.name)),
+            Text(_GLOSSES.get(region.name, safe_text(region.name))),
             format_bytes(region.size_bytes),
             _percent(region.size_bytes, used_bytes),
         )
@@ -65,12 +71,23 @@ def peak_lines(view: HeadView, peak: Peak) -> list[RenderableType]:
     return [line, buffer_table(view, peak.buffers)]
 
 
-def win_lines(wins: Sequence[Win], limit: int = 4) -> list[Text]:
-    """The biggest wins in plain words."""
-    return [
-        Text(f"{number}. {win.text}: without that the head is {format_bytes(win.saved_bytes)} bytes smaller")
+def win_lines(view: HeadView, peak: Peak, wins: Sequence[Win], limit: int = 4) -> list[Text]:
+    """The biggest wins in plain words, or why there is none."""
+    lines = [
+        Text(f"{number}. {format_bytes(win.saved_bytes)} bytes less head: {win.text}")
         for number, win in enumerate(wins[:limit], start=1)
     ]
+    unused = head_bytes(view.requests, view.offsets) - peak.live_bytes
+    if unused:
+        lines.append(
+            Text(f"at most {format_bytes(unused)} bytes by a better placement (an offline plan): see --planner search")
+        )
+    if not lines and peak.buffers:
+        where = view.step(peak.step)
+        lines.append(
+            Text(f"none: what is alive at the peak is what {where} reads and writes; only smaller tensors help")
+        )
+    return lines
 
 
 def comparison_table(comparison: Comparison, tail_bytes: int) -> Table:

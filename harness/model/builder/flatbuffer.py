@@ -30,6 +30,7 @@ class TensorRecord:
     zero_points: tuple[int, ...] = ()
     quantized_dimension: int = 0
     is_variable: bool = False
+    shape_signature: tuple[int, ...] = ()  # -1: a dimension that the converter left open; () for no signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ def _tensor(builder: flatbuffers.Builder, tensor: TensorRecord) -> int:
         references["quantization"] = _table(builder, "QuantizationParameters", dimension, vectors)
     fields: dict[str, OptionValue] = {"shape": tensor.shape, "type": tensor.type, "buffer": tensor.buffer}
     fields |= {"name": tensor.name, "is_variable": tensor.is_variable, "has_rank": True}
+    fields |= {"shape_signature": tensor.shape_signature} if tensor.shape_signature else {}
     return _table(builder, "Tensor", fields, references)
 
 

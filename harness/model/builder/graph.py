@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,12 +123,20 @@ class Graph:
         self.outputs: list[int] = []
 
     def input(
-        self, shape: Sequence[int], kind: TensorType, quantization: Quantization | None = None, name: str = ""
+        self,
+        shape: Sequence[int],
+        kind: TensorType,
+        quantization: Quantization | None = None,
+        name: str = "",
+        *,
+        signature: Sequence[int] = (),
     ) -> Value:
-        """A graph input. Quantized kinds get a fitting quantization when none is given."""
+        """A graph input. Quantized kinds get a fitting quantization when none is given. ``signature`` is the shape
+        with -1 for open dimensions."""
         if quantization is None and kind in {TensorType.INT8, TensorType.INT16}:
             quantization = per_tensor(1 / 32) if kind is TensorType.INT8 else per_tensor(4 / 32768)
         value = self.tensor(name or f"{self.name}_in{len(self.inputs)}", shape, kind, quantization)
+        self.tensors[value.index] = replace(self.tensors[value.index], shape_signature=tuple(signature))
         self.inputs.append(value.index)
         return value
 
