@@ -1,0 +1,379 @@
+"""A chip put together from its board's record: memories, devices, and the wiring between them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.board.record import Family, Fpu, HardwareBoard, UartDriver
+from harness.errors import UsageError
+from harness.sim import nrf52, stm32_clock, stm32_flash, stm32_system, stm32_uart
+from harness.sim.bus import Bus, Memory
+from harness.sim.cortex_m import CortexM
+from harness.sim.device import Device, Reserved
+from harness.sim.engine import Engine
+from harness.sim.scs import (
+    NORDIC,
+    ST,
+    FlashPatch,
+    RomTable,
+    SystemControlSpace,
+    TraceMacrocell,
+    WatchpointTrace,
+)
+from harness.sim.stm32_clock import ExternalClock, ResetCause
+from harness.sim.stm32_flash import FlashArray, FlashFaults
+from harness.sim.wire import Wire
+
+log = logging.getLogger(__name__)
+
+#: CPUID and AHB-AP IDR. Arm: Cortex-M4 TRM r0p1, Cortex-M7 TRM r0p1, Cortex-M33 TRM; IDRs are those that pyOCD knows.
+_CORES = {
+    "cortex-m4": (0x410F_C241, 0x2477_0011),
+    "cortex-m7": (0x410F_C271, 0x7477_0001),
+    "cortex-m33": (0x410F_D213, 0x8477_0001),
+}
+#: Interrupt numbers of the UARTs: RM0385 table 46, RM0390 table 38, RM0351 table 58.
+_UART_IRQS = {
+    "USART1": 37,
+    "USART2": 38,
+    "USART3": 39,
+    "UART4": 52,
+    "UART5": 53,
+    "USART6": 71,
+    "UART7": 82,
+    "UART8": 83,
+    "LPUART1": 70,
+}
+_ON_APB2 = {"USART1", "USART6"}
+
+
+@dataclass(slots=True)
+class Chip:
+    """The emulated chip. ``controller`` is the flash controller; ``uart`` the one wired to the probe's COM port."""
+
+    board: HardwareBoard
+    core: CortexM
+    bus: Bus
+    flash: Memory
+    array: FlashArray
+    controller: Any
+    uart: Any
+    cause: ResetCause
+    hclk_hz: Callable[[], int]
+    ahb_ap_idr: int
+    rams: list[Memory]
+    #: Whether a debugger may read and write memory.
+    is_protected: Callable[[], bool]
+    #: CTRL-AP of an nRF: erase everything and open the chip. None where the chip has no such port.
+    mass_erase: Callable[[], None] | None
+    violations: list[str]
+
+    def reset_devices(self) -> None:
+        for device in self.bus.devices():
+            device.reset()
+
+
+def build_chip(board: HardwareBoard, wire: Wire) -> Chip:
+    """Raises UsageError for a family that the twin does not model."""
+    builders = {
+        Family.STM32F4: _build_stm32,
+        Family.STM32F7: _build_stm32,
+        Family.STM32L4: _build_stm32,
+        Family.NRF52: _build_nrf52,
+    }
+    if board.family not in builders or board.core not in _CORES:
+        raise UsageError(
+            f"there is no twin for {board.chip} ({board.family.value}, {board.core})",
+            remedy=f"modelled families: {', '.join(sorted(f.value for f in builders))}",
+        )
+    return builders[board.family](board, wire)
+
+
+def build_core(
+    core_name: str, *, double_precision: bool, has_fpu: bool, priority_bits: int, reset_vtor: int, rom: RomTable
+) -> tuple[CortexM, Bus]:
+    """A core with its private peripherals on an otherwise empty bus."""
+    engine = Engine(core_name, double_precision=double_precision)
+    bus = Bus(engine, bit_band=core_name == "cortex-m4")
+    core = CortexM(engine, bus, priority_bits=priority_bits, has_fpu=has_fpu, reset_vtor=reset_vtor)
+    bus.add_device(SystemControlSpace(core, cpuid=_CORES[core_name][0], irqs=112), 0xE000_E000, 0x1000)
+    bus.add_device(TraceMacrocell(), 0xE000_0000, 0x1000)
+    bus.add_device(WatchpointTrace(core), 0xE000_1000, 0x1000)
+    bus.add_device(FlashPatch(core, revision=1 if core_name == "cortex-m4" else 2), 0xE000_2000, 0x1000)
+    bus.add_device(rom, 0xE00F_F000, 0x1000)
+    return core, bus
+
+
+def _core_of(board: HardwareBoard, *, priority_bits: int, reset_vtor: int, rom: RomTable) -> tuple[CortexM, Bus]:
+    return build_core(
+        board.core,
+        double_precision=board.fpu is Fpu.DOUBLE,
+        has_fpu=board.fpu is not Fpu.NONE,
+        priority_bits=priority_bits,
+        reset_vtor=reset_vtor,
+        rom=rom,
+    )
+
+
+def _add_memories(board: HardwareBoard, bus: Bus, flash_aliases: tuple[int, ...]) -> tuple[Memory, list[Memory]]:
+    flash = Memory("flash", board.flash.size_bytes, (board.flash.address, *flash_aliases), writable=False, fill=0xFF)
+    bus.add_memory(flash)
+    rams: list[Memory] = []
+    for region in _contiguous(board):
+        rams.append(Memory("ram", region[1], (region[0],), writable=True))
+        bus.add_memory(rams[-1])
+    return flash, rams
+
+
+def _contiguous(board: HardwareBoard) -> list[tuple[int, int]]:
+    """RAM that lies side by side is one memory, so that an access may cross the seam."""
+    joined: list[tuple[int, int]] = []
+    for memory in sorted(board.memories, key=lambda m: m.address):
+        if memory.kind == "flash":
+            continue
+        if joined and sum(joined[-1]) == memory.address:
+            joined[-1] = (joined[-1][0], joined[-1][1] + memory.size_bytes)
+        else:
+            joined.append((memory.address, memory.size_bytes))
+    return joined
+
+
+def _sector_sizes(board: HardwareBoard) -> tuple[int, ...]:
+    return tuple(run.size_bytes for run in board.flash_sectors.runs for _ in range(run.count))
+
+
+def _fill_reserved(bus: Bus, ranges: tuple[tuple[int, int], ...]) -> None:
+    """Peripherals that the chip has and the twin does not model."""
+    for start, end in ranges:
+        for address in range(start, end, 0x400):
+            if not bus.has_device(address):
+                bus.add_device(Reserved(f"peripheral at 0x{address:08x}"), address)
+
+
+# --- STM32 ------------------------------------------------------------------------------------------------------
+
+#: family → (flash aliases, RCC, PWR, flash registers, GPIO base, system memory page, flash size register, unique id)
+_STM32 = {
+    Family.STM32F7: ((0x0020_0000,), 0x4002_3800, 0x4002_3C00, 0x4002_0000, 0x1FF0_F000, 0x442, 0x420),
+    Family.STM32F4: ((0x0000_0000,), 0x4002_3800, 0x4002_3C00, 0x4002_0000, 0x1FFF_7000, 0xA22, 0xA10),
+    Family.STM32L4: ((0x0000_0000,), 0x4002_1000, 0x4002_2000, 0x4800_0000, 0x1FFF_7000, 0x5E0, 0x590),
+}
+_RESERVED = {
+    Family.STM32F7: ((0x4000_0000, 0x4001_8000), (0x4002_0000, 0x4008_0000), (0x5000_0000, 0x5006_1000)),
+    Family.STM32F4: ((0x4000_0000, 0x4001_7000), (0x4002_0000, 0x4008_0000), (0x5000_0000, 0x5006_1000)),
+    Family.STM32L4: (
+        (0x4000_0000, 0x4001_6400),
+        (0x4002_0000, 0x4002_4400),
+        (0x4800_0000, 0x4800_2000),
+        (0x5000_0000, 0x5006_1000),
+    ),
+}
+#: Highest core clock. DS10916 (F746/F767: 216 MHz), DS10693 (F446: 180), DS9716 (F401: 84), DS10198 (L476: 80).
+_F4_LIMIT_HZ = {0x423: 84_000_000, 0x433: 84_000_000, 0x431: 100_000_000, 0x441: 100_000_000}
+
+
+def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
+    aliases, rcc_at, flash_at, gpio_at, system_at, size_at, uid_at = _STM32[board.family]
+    rom = RomTable(ST, board.id_code.value & 0xFFF)
+    reset_vtor = aliases[0]
+    core, bus = _core_of(board, priority_bits=4, reset_vtor=reset_vtor, rom=rom)
+    flash, rams = _add_memories(board, bus, aliases)
+    cause = ResetCause()
+    external = ExternalClock()
+    if board.clock.input in ("hse_bypass", "hse_crystal"):
+        external = ExternalClock(board.clock.input_hz, board.clock.input == "hse_bypass")
+    array = FlashArray(flash, _sector_sizes(board), FlashFaults())
+    array.on_change = core.engine.code_changed
+    clock, power, controller = _stm32_blocks(board, external, cause, array)
+    ports = [stm32_system.Stm32Gpio(chr(ord("A") + n)) for n in range(11 if gpio_at < 0x4800_0000 else 8)]
+    watchdog = stm32_system.Stm32Watchdog(core, stm32_clock.LSI_HZ)
+    uart = _stm32_uart(board, wire)
+    system = Memory("system", 0x1000, (system_at,), writable=False, fill=0xFF)
+    system.view[size_at : size_at + 2] = (flash.size // 1024).to_bytes(2, "little")
+    system.view[uid_at : uid_at + 12] = b"TWIN" + board.base_name.encode()[:8].ljust(8)
+    bus.add_memory(system)
+    bus.add_device(clock, rcc_at)
+    bus.add_device(controller, flash_at)
+    bus.add_device(power, 0x4000_7000)
+    bus.add_device(watchdog, 0x4000_3000)
+    bus.add_device(uart, board.uart.base)
+    bus.add_device(stm32_system.Stm32DebugMcu(0x1000_0000 | board.id_code.value), 0xE004_2000, 0x1000)
+    for n, port in enumerate(ports):
+        bus.add_device(port, gpio_at + 0x400 * n)
+        register = 0x4C if board.family is Family.STM32L4 else 0x30
+        port.clocked = lambda register=register, n=n: clock.is_enabled(register, n)  # type: ignore[misc]
+    _fill_reserved(bus, _RESERVED[board.family])
+    bus.finish()
+    chip = Chip(
+        board=board,
+        core=core,
+        bus=bus,
+        flash=flash,
+        array=array,
+        controller=controller,
+        uart=uart,
+        cause=cause,
+        hclk_hz=lambda: clock.hclk_hz,
+        ahb_ap_idr=_CORES[board.core][1],
+        rams=rams,
+        is_protected=lambda: controller.protection_level > 0,
+        mass_erase=None,
+        violations=[],
+    )
+    _wire_stm32(chip, clock, power, watchdog, ports, rcc_at)
+    return chip
+
+
+def _stm32_blocks(
+    board: HardwareBoard, external: ExternalClock, cause: ResetCause, array: FlashArray
+) -> tuple[stm32_clock.Stm32Clock, Device, stm32_flash.Stm32Flash]:
+    if board.family is Family.STM32L4:
+        return (
+            stm32_clock.Stm32L4Clock(external, cause),
+            stm32_clock.Stm32L4Power(),
+            stm32_flash.Stm32L4Flash(array),
+        )
+    is_f7 = board.family is Family.STM32F7
+    limit = 216_000_000 if is_f7 else _F4_LIMIT_HZ.get(board.id_code.value & 0xFFF, 180_000_000)
+    options = 0x0FFF_AAED if not is_f7 else 0xFFFF_AAFD if board.flash.size_bytes > 1 << 20 else 0xC0FF_AAFD
+    return (
+        stm32_clock.Stm32F4F7Clock(external, cause, limit_hz=limit, has_kernel_mux=is_f7),
+        stm32_clock.Stm32F4F7Power(),
+        stm32_flash.Stm32F4F7Flash(array, option_reset=options),
+    )
+
+
+def _stm32_uart(board: HardwareBoard, wire: Wire) -> stm32_uart.Stm32Uart:
+    irq = _UART_IRQS[board.uart.instance]
+    match board.uart.driver:
+        case UartDriver.STM32_V1:
+            return stm32_uart.Stm32UartV1(board.uart.instance, wire, irq=irq)
+        case UartDriver.STM32_V2:
+            return stm32_uart.Stm32UartV2(board.uart.instance, wire, irq=irq)
+        case UartDriver.STM32_LPUART:
+            return stm32_uart.Stm32UartV2(board.uart.instance, wire, irq=irq, lpuart=True)
+    raise UsageError(f"{board.name}: an STM32 has no UART of the kind {board.uart.driver.value}")
+
+
+def _wire_stm32(
+    chip: Chip,
+    clock: stm32_clock.Stm32Clock,
+    power: Device,
+    watchdog: stm32_system.Stm32Watchdog,
+    ports: list[stm32_system.Stm32Gpio],
+    rcc_at: int,
+) -> None:
+    board, core, controller, uart = chip.board, chip.core, chip.controller, chip.uart
+
+    def violation(text: str) -> None:
+        log.error("%s: %s; the core locks up", board.name, text)
+        chip.violations.append(text)
+        core.lock_up()
+
+    clock.on_violation = violation
+    clock.on_change = watchdog.rearm
+    clock.wait_states = lambda: controller.wait_states
+    if isinstance(power, stm32_clock.Stm32F4F7Power):
+        clock.over_drive = lambda: power.over_drive
+    watchdog.hclk_hz = lambda: clock.hclk_hz
+    chip.bus.on_flash_store = _flash_store(chip)
+    pins = {port.letter: port for port in ports}
+    bus_number = 2 if board.uart.instance in _ON_APB2 else 1
+    uart.clock_hz = lambda: clock.uart_hz(board.uart.instance, bus_number)
+    register = (board.uart.enable_register or rcc_at) - rcc_at
+    uart.clocked = lambda: clock.is_enabled(register, board.uart.enable_bit or 0)
+    tx, rx = board.uart.tx, board.uart.rx
+    uart.tx_connected = lambda: pins[tx.port].carries(tx.number, tx.alternate_function or 0)
+    uart.rx_connected = lambda: pins[rx.port].carries(rx.number, rx.alternate_function or 0)
+    uart.pend = core.pend_irq
+    uart.end_slice = core.end_slice
+
+
+def _flash_store(chip: Chip) -> Callable[[int, int, int], None]:
+    flash, controller = chip.flash, chip.controller
+
+    def store(address: int, size: int, value: int) -> None:
+        offset = flash.offset(address, size)
+        if offset is not None:
+            controller.store_cell(offset, size, value)
+
+    return store
+
+
+# --- nRF52 ------------------------------------------------------------------------------------------------------
+
+
+def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
+    part = board.id_code.value
+    core, bus = _core_of(board, priority_bits=3, reset_vtor=0, rom=RomTable(NORDIC, 0x008))
+    flash, rams = _add_memories(board, bus, ())
+    cause = ResetCause()
+    sectors = _sector_sizes(board)
+    array = FlashArray(flash, sectors, FlashFaults())
+    array.on_change = core.engine.code_changed
+    uicr = nrf52.NrfUicr()
+    controller = nrf52.NrfFlash(array, uicr)
+    uicr.may_write = lambda: controller.mode == 1
+    facts = {
+        0x010: sectors[0],
+        0x014: len(sectors),
+        0x060: 0x5457_494E,
+        0x064: 0x0000_0001,
+        0x100: part,
+        0x104: 0x4141_4430,  # "AAD0": before the hardened access port protection
+        0x108: 0x2004,
+        0x10C: sum(ram.size for ram in rams) // 1024,
+        0x110: flash.size // 1024,
+    }
+    uart = nrf52.NrfUarte(wire, bus, rams[0], count_bits=8 if part == 0x52832 else 16)
+    watchdog = nrf52.NrfWatchdog(core)
+    bus.add_device(nrf52.NrfFicr(facts), 0x1000_0000, 0x1000)
+    bus.add_device(uicr, 0x1000_1000, 0x1000)
+    bus.add_device(nrf52.NrfClock(cause), 0x4000_0000, 0x1000)
+    bus.add_device(uart, board.uart.base, 0x1000)
+    bus.add_device(watchdog, 0x4001_0000, 0x1000)
+    bus.add_device(controller, 0x4001_E000, 0x1000)
+    bus.add_device(nrf52.NrfGpio(), 0x5000_0000, 0x1000)
+    _fill_reserved(bus, ((0x4000_0000, 0x4003_0000),))
+    bus.finish()
+    protected = {"now": uicr.protected}
+
+    def mass_erase() -> None:
+        array.erase_all()
+        uicr.erase()
+        for ram in rams:
+            ram.erase()
+
+    chip = Chip(
+        board=board,
+        core=core,
+        bus=bus,
+        flash=flash,
+        array=array,
+        controller=controller,
+        uart=uart,
+        cause=cause,
+        hclk_hz=lambda: nrf52.NrfClock.hclk_hz,
+        ahb_ap_idr=_CORES[board.core][1],
+        rams=rams,
+        is_protected=lambda: protected["now"],
+        mass_erase=mass_erase,
+        violations=[],
+    )
+    # The protection takes effect, and ends, at a reset.
+    uicr.on_reset = lambda: protected.update(now=uicr.protected)
+    bus.on_flash_store = _flash_store(chip)
+    controller.on_refused = lambda offset: bus.on_error(board.flash.address + offset, True)
+    uart.pend = core.pend_irq
+    uart.end_slice = core.end_slice
+    uart.on_bad_pointer = lambda address: _bad_pointer(chip, address)
+    return chip
+
+
+def _bad_pointer(chip: Chip, address: int) -> None:
+    """PS 6.34: a pointer outside the Data RAM "may result in a HardFault or RAM corruption"; here it faults."""
+    chip.violations.append(f"EasyDMA was given 0x{address:08x}, which is not RAM")
+    chip.bus.on_error(address, False)
