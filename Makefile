@@ -15,7 +15,7 @@ HARNESS := $(VENV)/bin/harness
 .PHONY: demo test lint bench wheel system litert clean
 
 demo: $(VENV)/.demo
-	$(HARNESS) sweep --board host examples/kws.tflite
+	$(HARNESS) sweep --board host examples/kws.tflite examples/svdf.tflite
 
 test: system $(VENV)/.test lint litert
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(PYTEST_ARGS)

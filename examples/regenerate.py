@@ -11,6 +11,7 @@ FILES = {
     "hello.tflite": "hello_int8",
     "kws.tflite": "ds_cnn_kws",
     "residual.tflite": "residual_int8",
+    "svdf.tflite": "svdf_int8",
 }
 
 
