@@ -7,6 +7,12 @@ namespace harness {
 
 inline volatile uint32_t& reg(uint32_t address) { return *reinterpret_cast<volatile uint32_t*>(address); }
 
+// A read for its effect: a clock that was just switched on needs it before the first access behind it.
+inline void read_back(uint32_t address) {
+  const uint32_t value = reg(address);
+  (void)value;
+}
+
 namespace scs {
 constexpr uint32_t kSystickControl = 0xE000E010;
 constexpr uint32_t kSystickReload = 0xE000E014;

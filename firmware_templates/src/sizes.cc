@@ -1,4 +1,5 @@
 #include "session.h"
+#include "tensorflow/lite/c/builtin_op_data.h"
 #include "tensorflow/lite/micro/micro_allocator.h"
 #include "tensorflow/lite/micro/micro_interpreter.h"
 

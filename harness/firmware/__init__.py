@@ -1,1 +1,1 @@
-"""The firmware: render, compile, inspect, before anything is flashed."""
+"""Firmware: op resolver, rendering, toolchain, TFLM library, ELF facts and the fit check."""
