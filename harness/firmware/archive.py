@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 
@@ -95,7 +96,7 @@ def object_attributes(data: bytes) -> BuildAttributes | None:
         elf = ELFFile(io.BytesIO(data))
         if elf["e_machine"] != "EM_ARM":
             return None
-        section = elf.get_section_by_name(".ARM.attributes")
+        section: Any = elf.get_section_by_name(".ARM.attributes")
         if section is None:
             return None
         values: dict[str, int] = {}

@@ -30,8 +30,8 @@ class FirmwareConfig:
     """``capacity_bytes`` is the arena's size in the image; with ``static_arena`` the only size it runs with.
 
     ``arena_region`` is a memory of the board or contiguous ones joined by ``+``; empty: the first of the board's
-    places that is large enough. ``optimise`` is for the harness's own sources: TFLM comes compiled. ``inputs`` are baked
-    into flash, one per model input, empty bytes: none.
+    places that is large enough. ``optimise`` is for the harness's own sources: TFLM comes compiled. ``inputs`` are
+    baked into flash, one per model input, empty bytes: none.
     """
 
     capacity_bytes: int

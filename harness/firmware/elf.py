@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.board.record import Fpu, HardwareBoard, Memory
 from harness.errors import BuildError
@@ -39,7 +40,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ElfFacts:
-    """``symbols`` maps names to values (functions with the Thumb bit), ``functions`` the names of the functions only."""
+    """``symbols`` maps names to values (functions with the Thumb bit), ``functions`` the functions' names."""
 
     sections: tuple[Section, ...]
     symbols: Mapping[str, int] = field(repr=False)
@@ -101,7 +102,7 @@ def read_elf(path: Path) -> ElfFacts:
     symbols: dict[str, int] = {}
     functions: set[str] = set()
     marks: list[tuple[int, str]] = []
-    table = elf.get_section_by_name(".symtab")
+    table: Any = elf.get_section_by_name(".symtab")
     for symbol in table.iter_symbols() if table is not None else ():
         if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
             continue
@@ -188,7 +189,7 @@ def _symbol_problems(facts: ElfFacts, board: HardwareBoard) -> Iterator[str]:
 def _float_problems(facts: ElfFacts, board: HardwareBoard) -> Iterator[str]:
     attributes = facts.attributes
     if attributes.uses_double and board.fpu is not Fpu.DOUBLE:
-        yield f"the program uses double-precision FPU instructions; the {board.chip} has a {board.fpu.value}-precision FPU"
+        yield f"double-precision FPU instructions; the FPU of the {board.chip} is {board.fpu.value}-precision"
     if attributes.fp_arch and board.fpu is Fpu.NONE:
         yield f"the program uses FPU instructions; the {board.chip} has no FPU"
     if board.fpu is not Fpu.NONE and attributes.fp_arch and attributes.float_abi not in {"hard", "softfp"}:

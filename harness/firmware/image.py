@@ -37,8 +37,8 @@ class FirmwareImage:
 
     ``build_id`` is what the firmware answers in its hello, 32 hex digits. ``segments`` are (load address, bytes) of
     what is flashed, in address order. ``sections`` are sizes in bytes. ``symbols`` are addresses of the symbols that
-    the tool reads or shows. ``kernels`` is ``reference`` or ``cmsis_nn``; ``operator_kernels`` says for each operator of
-    the model which of the two is linked.
+    the tool reads or shows. ``kernels`` is ``reference`` or ``cmsis_nn``; ``operator_kernels`` says for each operator
+    of the model which of the two is linked.
     """
 
     elf_path: Path

@@ -144,7 +144,7 @@ def check_flash(board: HardwareBoard, model_bytes: int) -> None:
         raise DoesNotFitError(
             f"the model has {format_bytes(model_bytes)} bytes, the firmware at least {format_bytes(CODE_BYTES)} more; "
             f"{board.name} has {format_bytes(flash)} bytes of flash",
-            remedy=f"take a smaller model (at most {format_bytes(flash - CODE_BYTES)} bytes) or a board with more flash",
+            remedy=f"take a model of at most {format_bytes(flash - CODE_BYTES)} bytes, or a board with more flash",
             code="fit.flash",
         )
 

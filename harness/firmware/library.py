@@ -49,10 +49,10 @@ class LibraryMismatchError(HarnessError):
 
 @dataclass(frozen=True, slots=True)
 class TflmLibrary:
-    """What is known of one library, and how: ``declared`` names the facts that somebody said rather than that were read.
+    """What is known of one library, and how: ``declared`` names the facts that somebody said rather than were read.
 
-    ``arch`` is the instruction set, ``fpu`` what the code needs, ``float_abi`` hard|softfp|soft, ``kernels`` reference or
-    cmsis_nn. ``commit`` is empty where neither the tree nor anybody told.
+    ``arch`` is the instruction set, ``fpu`` what the code needs, ``float_abi`` hard|softfp|soft, ``kernels`` reference
+    or cmsis_nn. ``commit`` is empty where neither the tree nor anybody told.
     """
 
     root: Path

@@ -33,14 +33,14 @@ PRELU QUANTIZE READ_VARIABLE REDUCE_ALL REDUCE_MAX REDUCE_MIN RELU RELU6 RESHAPE
 RESIZE_NEAREST_NEIGHBOR REVERSE_V2 ROUND RSQRT SELECT_V2 SHAPE SIN SLICE SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH
 SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE STRIDED_SLICE SUB SUM SVDF TANH TRANSPOSE TRANSPOSE_CONV UNPACK
 VAR_HANDLE WHILE ZEROS_LIKE
-""".split()
+"""
 
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-BUILTIN_METHODS: dict[str, str] = {name: "Add" + _camel(name) for name in _REGULAR} | _IRREGULAR
+BUILTIN_METHODS: dict[str, str] = {name: "Add" + _camel(name) for name in _REGULAR.split()} | _IRREGULAR
 
 #: Custom name → method of the custom operators that TFLM itself brings. Same source.
 CUSTOM_METHODS: dict[str, str] = {

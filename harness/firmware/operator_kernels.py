@@ -32,7 +32,7 @@ CMSIS_NN_PREFIXES: dict[str, tuple[str, ...]] = {
 def operator_kernels(model: Model, kernels: str, functions: Collection[str]) -> dict[str, str]:
     """Operator → ``cmsis_nn`` when its CMSIS-NN functions are in the linked program, ``reference`` otherwise.
 
-    A float operator of an optimised kernel still runs the reference code inside; the symbols tell which file was linked.
+    A float operator of an optimised kernel still runs the reference code inside; the symbols tell what was linked.
     """
     found: dict[str, str] = {}
     for _, operator in model.operators():

@@ -31,7 +31,8 @@ _CLOCKS = {
     Family.NRF52: "nrf52",
     Family.NRF53: "nrf53",
 }
-#: GPIO port A and the register that switches the ports' clocks on. RM0385 2.2.2, RM0090 2.3, RM0351 2.2.2, RM0433 2.3.2.
+#: GPIO port A, and the register that switches the ports' clocks on. RM0385 2.2.2, RM0090 2.3, RM0351 2.2.2, RM0433
+#: 2.3.2.
 _STM32_GPIO = {
     Family.STM32F4: (0x40020000, 0x40023830),
     Family.STM32F7: (0x40020000, 0x40023830),
