@@ -15,7 +15,7 @@ from harness.model.indices import find_index_faults
 from harness.model.rules.control_flow import check_control_flow
 from harness.model.rules.file import check_file, check_header
 from harness.model.rules.offline_plan import check_offline_plan
-from harness.model.rules.operators import check_kernels, check_operator
+from harness.model.rules.operators import check_kernels, check_operator, check_resources
 from harness.model.rules.order import check_order
 from harness.model.rules.quantization import check_quantization
 from harness.model.rules.scope import Scope
@@ -45,6 +45,7 @@ def _findings(model: Model, kernels: str) -> Iterator[Finding]:
         return
     yield from check_file(model)
     yield from check_kernels(model, kernels)
+    yield from check_resources(model)
     scopes = [Scope(model, subgraph, kernels) for subgraph in model.subgraphs]
     for scope in scopes:
         yield from check_tensors(scope)

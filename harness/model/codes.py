@@ -199,7 +199,11 @@ CODES: Mapping[str, Code] = {
         "No operator calls the subgraph. TFLM runs subgraph 0 only, and the others still take memory.",
         "remove the subgraph, or export the one signature that you need",
     ),
-    "resource.unnamed": _warning("A resource variable has no name; all such share one.", _RECONVERT),
+    "resource.names": _refused(
+        "Several resource variables, and one lacks its name or container: TFLM compares null pointers and crashes.",
+        _RECONVERT,
+    ),
+    "resource.unnamed": _warning("The one resource variable has no name.", _RECONVERT),
     # signatures and state
     "signature.other_subgraph": _warning(
         "A signature belongs to another subgraph than 0. TFLM runs subgraph 0 only.",
@@ -221,3 +225,18 @@ def finding(code: str, where: str, message: str, remedy: str = "") -> Finding:
     """A finding of a known code, with its severity, and its remedy where none is given."""
     entry = CODES[code]
     return Finding(code, entry.severity, where, message, remedy or entry.remedy)
+
+
+def codes_markdown() -> str:
+    """The tables of docs/checks.md: ``python -m harness.model.codes``."""
+    lines: list[str] = []
+    for title, codes in (("Findings", CODES), ("Files that are no readable model", FILE_CODES)):
+        lines += [f"## {title}", "", "| code | severity | meaning | what to do |", "|---|---|---|---|"]
+        for code, entry in sorted(codes.items()):
+            lines.append(f"| `{code}` | {entry.severity.value} | {entry.meaning} | {entry.remedy} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(codes_markdown(), end="")

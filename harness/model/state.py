@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.graph import Model, OperatorCode
+from harness.model.graph import Model, OperatorCode, OptionValue
 
 #: Builtin operators that change a variable tensor among their inputs.
 _CHANGES_STATE = frozenset({"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"})
@@ -37,12 +37,15 @@ def is_stateful(model: Model) -> bool:
 def resource_variable_count(model: Model) -> int:
     """How many resource variables the interpreter needs: VAR_HANDLE operators over all subgraphs, each pair of
     container and shared name once (MicroResourceVariables::CreateIdIfNoneFound)."""
-    names = {
-        (operator.options.get("container") or "", operator.options.get("shared_name") or "")
-        for _, operator in model.operators()
-        if operator.name == "VAR_HANDLE"
-    }
-    return len(names)
+    found: list[tuple[OptionValue, OptionValue]] = []
+    for _, operator in model.operators():
+        if operator.name != "VAR_HANDLE":
+            continue
+        container, name = operator.options.get("container"), operator.options.get("shared_name")
+        # a handle without a container finds the variable of that name in any container
+        if not any(name == known and container in {None, place} for place, known in found):
+            found.append((container, name))
+    return len(found)
 
 
 def used_operators(model: Model) -> tuple[OperatorCode, ...]:

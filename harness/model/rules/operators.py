@@ -57,6 +57,21 @@ def check_kernels(model: Model, kernels: str) -> Iterator[Finding]:
     yield from _codes(model, used)
 
 
+def check_resources(model: Model) -> Iterator[Finding]:
+    """Names of resource variables. MicroResourceVariables::FindId compares them with strcmp, null or not."""
+    handles = [(s, op) for s, op in model.operators() if op.name == "VAR_HANDLE"]
+    names = [(op.options.get("container"), op.options.get("shared_name")) for _, op in handles]
+    unnamed = sum(name is None for _, name in names)
+    containers = {container is None for container, _ in names}
+    if len(handles) > 1 and (unnamed or len(containers) > 1):
+        what = f"{unnamed} have no shared_name" if unnamed else "some have a container and some have none"
+        yield finding("resource.names", "model", f"of {len(handles)} VAR_HANDLE operators {what}")
+    elif unnamed:
+        subgraph, operator = handles[0]
+        place = f"subgraph {subgraph.index}, operator {operator.index} (VAR_HANDLE)"
+        yield finding("resource.unnamed", place, "the resource variable has no shared_name")
+
+
 def _missing(name: str, custom: bool, custom_name: str | None, where: list[str], kernels: str) -> Finding:
     place = where[0] + (f" and {len(where) - 1:,} more" if len(where) > 1 else "")
     shown = safe_text(name, 60)

@@ -67,6 +67,21 @@ def _same_count(scope: Scope, operator: Operator, inputs: Inputs, outputs: Outpu
         yield _MISMATCH, f"{list(source.dims)} → {list(outputs[0].dims)}: not the same number of elements"
 
 
+def _squeeze(scope: Scope, operator: Operator, inputs: Inputs, outputs: Outputs) -> Iterator[Fault]:
+    source, output = _dims(inputs[0]), outputs[0].dims
+    option = operator.options.get("squeeze_dims")
+    axes = option if isinstance(option, tuple) else ()
+    places = {int(axis) + (len(source) if axis < 0 else 0) for axis in axes}
+    if any(not 0 <= place < len(source) or source[place] != 1 for place in places):
+        yield _OPTION, f"squeeze_dims {list(axes)} of {list(source)}: only dimensions of size 1 can be squeezed"
+        return
+    kept = [size for place, size in enumerate(source) if (place not in places if places else size != 1)]
+    if len(output) < len(kept) or any(have < size for have, size in zip(output, kept, strict=False)):
+        yield _MISMATCH, f"{list(source)} squeezed is {kept}, the output says {list(output)}"
+        return
+    yield from _same_count(scope, operator, inputs, outputs)
+
+
 def _broadcast(most: int, inputs: Inputs, outputs: Outputs) -> Iterator[Fault]:
     shapes = [_dims(tensor) for tensor in inputs]
     expected = _broadcast_shape(shapes)
@@ -322,7 +337,7 @@ def _resize(scope: Scope, operator: Operator, inputs: Inputs, outputs: Outputs) 
 
 _SAME_COUNT = """
     ABS CAST CEIL COS DEQUANTIZE ELU EXP FLOOR HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC
-    LOG_SOFTMAX NEG QUANTIZE RELU RELU6 RESHAPE REVERSE_V2 ROUND RSQRT SIN SOFTMAX SQRT SQUARE SQUEEZE TANH
+    LOG_SOFTMAX NEG QUANTIZE RELU RELU6 RESHAPE REVERSE_V2 ROUND RSQRT SIN SOFTMAX SQRT SQUARE TANH
     CUMSUM ZEROS_LIKE EXPAND_DIMS
 """
 _RULES: dict[str, Rule] = {
@@ -344,6 +359,7 @@ _RULES: dict[str, Rule] = {
     "SPACE_TO_DEPTH": _blocks,
     "SPLIT": _split,
     "SPLIT_V": _split,
+    "SQUEEZE": _squeeze,
     "SVDF": _svdf,
     "TRANSPOSE": _transpose,
     "TRANSPOSE_CONV": _transpose_convolution,
