@@ -1,7 +1,7 @@
 """Read-out protection and flash controllers, per chip family: what can be told without writing anything.
 
-Sources: RM0385 rev 8, 3.7 (STM32F7); RM0390 rev 6, 3.8 (STM32F4); RM0351 rev 9, 3.7 (STM32L4); nRF52840 PS v1.7, 4.3 and
-4.8.2.
+Sources: RM0385 rev 8, 3.7 (STM32F7); RM0390 rev 6, 3.8 (STM32F4); RM0351 rev 9, 3.7 (STM32L4); nRF52840 PS v1.7, 4.3
+and 4.8.2.
 """
 
 from __future__ import annotations
