@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from harness.errors import UsageError
 from harness.units import quoted
@@ -28,13 +29,15 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMinimum:
-    """A bisected minimum. ``model`` is the file name."""
+    """A bisected minimum. ``model`` is the file name. Sizes above ``largest_failing_bytes`` and below ``min_bytes``
+    were not tried: there the truth is not known."""
 
     model: str
     sha256: str
     board: str
     kernels: str
     min_bytes: int
+    largest_failing_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,11 @@ class Comparison:
 
     @property
     def error_bytes(self) -> int:
-        """Positive: the estimate asks for too much. Negative: an arena of that size does not work."""
+        """Positive: the estimate asks for too much. Negative: an arena of that size does not work. 0 also for an
+        estimate within the step of the search."""
+        failing = self.minimum.largest_failing_bytes
+        if failing is not None and failing < self.estimate.estimated_bytes <= self.minimum.min_bytes:
+            return 0
         return self.estimate.estimated_bytes - self.minimum.min_bytes
 
     @property
@@ -71,9 +78,46 @@ class ToolErrors:
 
 @dataclass(frozen=True, slots=True)
 class EstimateReport:
+    """``unmatched`` estimates are for models of which no minimum was measured."""
+
     tools: tuple[ToolErrors, ...]
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[Estimate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tools": [
+                {
+                    "tool": entry.tool,
+                    "count": entry.count,
+                    "exact": entry.exact,
+                    "mean_abs_percent": round(entry.mean_abs_percent, 3),
+                    "median_abs_percent": round(entry.median_abs_percent, 3),
+                    "worst": _comparison_dict(entry.worst),
+                    "under_estimates": entry.under_estimates,
+                    "worst_under": _comparison_dict(entry.worst_under) if entry.worst_under else None,
+                }
+                for entry in self.tools
+            ],
+            "comparisons": [_comparison_dict(comparison) for comparison in self.comparisons],
+            "unmatched": [
+                {"tool": entry.tool, "model": entry.model, "bytes": entry.estimated_bytes} for entry in self.unmatched
+            ],
+        }
+
+
+def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
+    minimum = comparison.minimum
+    return {
+        "tool": comparison.estimate.tool,
+        "model": minimum.model,
+        "board": minimum.board,
+        "kernels": minimum.kernels,
+        "estimated_bytes": comparison.estimate.estimated_bytes,
+        "min_bytes": minimum.min_bytes,
+        "error_bytes": comparison.error_bytes,
+        "error_percent": round(comparison.error_percent, 3),
+    }
 
 
 def read_estimates(path: Path) -> list[Estimate]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
-from harness.units import align_up
+from harness.abi import abi_named
+from harness.units import align_up, safe_text
 
 #: Categories of RecordingMicroAllocator, by its own names (TFLM recording_micro_allocator.cc, PrintAllocations), and
 #: the struct that fills each, where one struct does.
@@ -46,7 +48,7 @@ class CategoryBytes:
 @dataclass(frozen=True, slots=True)
 class PlannedArena:
     """The plan's side. ``used_bytes`` is for the arena size that was measured (its remainder by 16 is in the number).
-    ``struct_sizes`` are the sizes planned with. ``unruled_operators`` have no rule: their part was not counted."""
+    ``struct_sizes`` are the sizes planned with. ``reasons`` say why the plan is only estimated."""
 
     used_bytes: int
     head_bytes: int
@@ -55,8 +57,32 @@ class PlannedArena:
     exact: bool
     categories: Mapping[str, CategoryBytes] = field(default_factory=dict)
     struct_sizes: Mapping[str, int] = field(default_factory=dict)
-    unruled_operators: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     tflm_commit: str = ""
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> PlannedArena:
+        """The plan that a record holds (schema ``harness.plan``, version 1). Raises KeyError where it is none."""
+        arena, target = document["arena"], document["target"]
+        return cls(
+            used_bytes=arena["used_bytes"],
+            head_bytes=arena["head_bytes"],
+            tail_bytes=arena["tail_bytes"],
+            min_exact_bytes=arena["min_exact_bytes"],
+            exact=arena["confidence"] == "exact",
+            categories={
+                name: CategoryBytes(entry["requested_bytes"], entry["used_bytes"], entry["count"])
+                for name, entry in document["categories"].items()
+            },
+            struct_sizes=planned_struct_sizes(target["abi"]),
+            reasons=tuple(arena.get("reasons", ())),
+            tflm_commit=target["tflm_commit"],
+        )
+
+
+def planned_struct_sizes(abi: str) -> dict[str, int]:
+    """sizeof of the structs that fill a category, as plans for the named ABI count them."""
+    return {struct: abi_named(abi).size(struct) for struct in CATEGORY_STRUCTS.values() if struct is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +244,7 @@ def _same_direction(difference: int, offered: int) -> int:
 
 
 def _advice(planned: PlannedArena, measured: MeasuredArena) -> tuple[str, ...]:
-    lines = []
-    if planned.unruled_operators:
-        lines.append(f"no rule for {', '.join(planned.unruled_operators)}: their scratch and op data are not planned")
+    lines = [f"the plan is an estimate: {safe_text(reason)}" for reason in planned.reasons]
     if planned.tflm_commit and measured.tflm_commit and not _same_commit(planned.tflm_commit, measured.tflm_commit):
         lines.append(f"the plan is for TFLM {planned.tflm_commit[:12]}, the device runs {measured.tflm_commit[:12]}")
     for struct, mine in planned.struct_sizes.items():

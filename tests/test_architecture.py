@@ -37,7 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "sweep": GROUND
     | {"model", "abi", "board", "wire", "search", "plan", "firmware", "probe", "link", "device", "sim", "reference"}
     | {"reconcile", "record", "rig", "inputs"},
-    "report": GROUND | {"record", "reconcile", "plan", "model"},
+    "report": GROUND | {"record", "reconcile", "plan", "model", "estimates"},
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}

@@ -136,10 +136,10 @@ def test_a_search_that_only_bounded_the_minimum_cannot_contradict_within_its_bou
 
 
 def test_advice_names_what_differs() -> None:
-    planned = replace(PLANNED, unruled_operators=("MY_OP",))
+    planned = replace(PLANNED, reasons=("no rule for MY_OP",))
     other = replace(MEASURED, used_bytes=1000, head_bytes=164, tflm_commit="8f6596d", struct_sizes={"TfLiteTensor": 36})
     assert reconcile(planned, other).advice == (
-        "no rule for MY_OP: their scratch and op data are not planned",
+        "the plan is an estimate: no rule for MY_OP",
         "the plan is for TFLM 90b983c2b3f1, the device runs 8f6596d",
         "sizeof(TfLiteTensor): 32 in the plan, 36 in the firmware: plan with --abi-from RECORD",
     )

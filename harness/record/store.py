@@ -115,3 +115,18 @@ def read_record(path: Path) -> SweepRecord:
         return msgspec.json.decode(data, type=SweepRecord)
     except msgspec.ValidationError as exc:
         raise UsageError(f"{path} is a damaged record: {exc}", remedy="take another record") from exc
+
+
+def read_records(path: Path) -> list[SweepRecord]:
+    """The records in a file: one, or all of a document that ``harness sweep --json`` printed. Raises UsageError."""
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return [read_record(path)]  # says what is wrong
+    results = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(results, list) or document.get("schema") != "harness.sweep":
+        return [read_record(path)]
+    try:
+        return [msgspec.convert(result, SweepRecord) for result in results]
+    except msgspec.ValidationError as exc:
+        raise UsageError(f"{path} is a damaged document: {exc}", remedy="take another one") from exc

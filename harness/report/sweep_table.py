@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -29,7 +30,7 @@ def sweep_report(record: SweepRecord) -> Iterator[RenderableType]:
         if record.error.remedy:
             yield Text(f"  {safe_text(record.error.remedy, 300)}")
     if record.reconciliation:
-        yield _terms_table(record)
+        yield terms_table(record.reconciliation)
     yield from (Text("  " + line) for line in _lines(record))
 
 
@@ -42,14 +43,14 @@ def _tflm(record: SweepRecord) -> str:
     return f"TFLM {record.device.tflm_commit[:12]}, {record.device.interpreter}" if record.device else ""
 
 
-def _terms_table(record: SweepRecord) -> Table:
+def terms_table(reconciliation: Mapping[str, Any]) -> Table:
+    """The ``reconciliation`` of a record, term by term."""
     table = Table(box=None, padding=(0, 2), pad_edge=True)
     table.add_column("bytes")
     for name in ("planned", "measured", "difference"):
         table.add_column(name, justify="right")
     table.add_column("")
-    assert record.reconciliation is not None
-    for term in record.reconciliation["terms"]:
+    for term in reconciliation["terms"]:
         measured, difference = term["measured_bytes"], term["difference_bytes"]
         table.add_row(
             Text(safe_text(term["name"])),

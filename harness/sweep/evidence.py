@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.device.bench import TrialRun
 from harness.device.client import LinkCounts
 from harness.plan.arena import ArenaPlan, Confidence
-from harness.reconcile import CategoryBytes, MeasuredArena, PlannedArena
+from harness.reconcile import CategoryBytes, MeasuredArena, PlannedArena, planned_struct_sizes
 from harness.record.schema import (
     CategoryRecord,
     ContradictionRecord,
@@ -130,6 +130,8 @@ def planned_arena(plan: ArenaPlan) -> PlannedArena:
             name: CategoryBytes(entry.requested_bytes, entry.used_bytes, entry.count)
             for name, entry in plan.categories.items()
         },
+        struct_sizes=planned_struct_sizes(plan.target.abi),
+        reasons=plan.reasons,
         tflm_commit=plan.target.tflm_commit,
     )
 
