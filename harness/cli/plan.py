@@ -14,7 +14,8 @@ import click
 
 from harness.cli.boundary import error_fields
 from harness.cli.plan_target import ChosenTarget, TargetOptions, choose_target
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UnfitModelError, UsageError
+from harness.model.graph import Model
 from harness.plan.arena import ArenaPlan, plan_arena
 from harness.plan.arenas import SharedArena, shared_arena, two_arenas
 from harness.plan.comparison import PLANNERS, alignment_costs, compare
@@ -71,7 +72,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
 @click.option("--arena-limit", callback=_size, metavar="SIZE", help="Does it fit into 64KiB? Ends with 1 if not.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the arena: .svg, or .png.")
 @click.option("--log", "as_log", is_flag=True, help="One line per tensor, like TFLM's own planner prints.")
-@click.option("--no-check", is_flag=True, help="Plan also what the pre-flight check refuses.")
+@click.option("--no-check", is_flag=True, help="Do not look whether TFLM would run the model rightly.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def plan(
     models: tuple[Path, ...],
@@ -114,7 +115,7 @@ def plan(
     else:
         _print(models, answers, shared)
     fits = [shared.fit] if shared else [report.fit for report in reports]
-    codes = [error.exit_code for error in errors]
+    codes = [error.exit_code for error in [*errors, *(report.unfit for report in reports if report.unfit)]]
     codes += [ExitCode.RESULT_BAD for fitting in fits if fitting is not None and not fitting.fits]
     return max(codes, default=ExitCode.DONE)
 
@@ -135,6 +136,7 @@ def answer_questions(path: Path, chosen: ChosenTarget, questions: Questions) -> 
     from harness.shapes import dynamic_inputs, parse_shapes, with_input_shapes
 
     model = read_model(path)
+    unfit = _unfit(model, chosen) if questions.check else None
     notes = []
     dynamic = dynamic_inputs(model)
     if questions.shapes:
@@ -161,7 +163,19 @@ def answer_questions(path: Path, chosen: ChosenTarget, questions: Questions) -> 
         two=two_arenas(planned, chosen.abi) if questions.two_arenas else None,
         fit=_fit(recommendation.size_bytes if recommendation else planned.min_bytes, chosen, questions),
         notes=tuple(notes),
+        unfit=unfit,
     )
+
+
+def _unfit(model: Model, chosen: ChosenTarget) -> UnfitModelError | None:
+    """What the pre-flight check refuses the model for. Its arena can be planned, but TFLM would not run it rightly."""
+    from harness.model.checks import refuse_unfit
+
+    try:
+        refuse_unfit(model, chosen.target.kernels.value)
+    except UnfitModelError as error:
+        return error
+    return None
 
 
 def _recommend(min_bytes: int, headroom: float | None) -> Recommendation | None:

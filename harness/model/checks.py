@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from harness.errors import UnfitModelError
 from harness.model.codes import finding
 from harness.model.finding import Finding, Severity
 from harness.model.graph import Model, Operator
@@ -85,3 +86,12 @@ def _limited(findings: Iterator[Finding]) -> Iterator[Finding]:
             entry = last[code]
             more = count - _MOST_OF_ONE_CODE
             yield Finding(code, entry.severity, "model", f"and {more:,} more of {code}", entry.remedy)
+
+
+def refuse_unfit(model: Model, kernels: str) -> None:
+    """Raises UnfitModelError with the first reason to refuse the model, and how many more there are."""
+    refused = [entry for entry in check_model(model, kernels) if entry.severity is Severity.REFUSED]
+    if refused:
+        first = refused[0]
+        more = f" (and {len(refused) - 1} more: harness check)" if len(refused) > 1 else ""
+        raise UnfitModelError(f"{first.where}: {first.message}{more}", remedy=first.remedy, code=first.code)

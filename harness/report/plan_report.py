@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.errors import UnfitModelError
 from harness.plan.arena import ArenaPlan, Confidence
 from harness.plan.arenas import SharedArena, TwoArenas
 from harness.plan.comparison import AlignmentCost, Comparison
@@ -42,7 +43,8 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What was asked and answered about one model; None for what was not asked."""
+    """What was asked and answered about one model; None for what was not asked. ``unfit`` is why the pre-flight check
+    refuses the model, whose arena can be planned all the same."""
 
     overview: Overview
     recommendation: Recommendation | None = None
@@ -51,6 +53,7 @@ class PlanReport:
     two: TwoArenas | None = None
     fit: Fit | None = None
     notes: tuple[str, ...] = ()
+    unfit: UnfitModelError | None = None
 
     @property
     def plan(self) -> ArenaPlan:
@@ -79,6 +82,10 @@ class PlanReport:
         if self.fit is not None:
             document["fit"] = self.fit.to_dict()
         document["notes"] = list(self.notes)
+        unfit = self.unfit
+        document["unfit"] = (
+            {"code": unfit.code, "message": unfit.message, "remedy": unfit.remedy} if unfit is not None else None
+        )
         return document
 
     def picture(self) -> ArenaPicture:
@@ -144,6 +151,8 @@ class PlanReport:
             yield Text("exact for this build of TFLM")
         else:
             yield from (Text(f"estimated: {safe_text(reason, 400)}", style="yellow") for reason in plan.reasons)
+        if self.unfit is not None:
+            yield Text(f"TFLM would not run this model rightly: {safe_text(self.unfit.message, 400)}", style="bold red")
         yield from (Text(f"note: {safe_text(note, 400)}", style="yellow") for note in (*plan.warnings, *self.notes))
 
     def _buffers(self) -> Iterator[RenderableType]:

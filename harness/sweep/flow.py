@@ -9,8 +9,7 @@ from harness.device.bench import Bench
 from harness.device.client import Device
 from harness.errors import DeviceError, HarnessError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
-from harness.model.checks import check_model
-from harness.model.finding import Severity
+from harness.model.checks import refuse_unfit
 from harness.model.graph import Model
 from harness.model.reader import read_model
 from harness.plan.arena import ArenaPlan, plan_arena
@@ -71,15 +70,6 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
     plan = _plan(model, firmware, request, draft)
     with open_rig(board, RigOptions(firmware.interpreter, request.transcript)) as rig:
         _measure_and_search(rig, firmware, model, inputs, plan, progress, deadline, draft)
-
-
-def refuse_unfit(model: Model, kernels: str) -> None:
-    """Raises UnfitModelError with the first reason to refuse the model, and how many more there are."""
-    refused = [entry for entry in check_model(model, kernels) if entry.severity is Severity.REFUSED]
-    if refused:
-        first = refused[0]
-        more = f" (and {len(refused) - 1} more: harness check)" if len(refused) > 1 else ""
-        raise UnfitModelError(f"{first.where}: {first.message}{more}", remedy=first.remedy, code=first.code)
 
 
 def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft) -> ArenaPlan | None:

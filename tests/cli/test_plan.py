@@ -236,6 +236,38 @@ def test_a_failing_model_does_not_stop_the_others(
     assert (code, "bad.tflite" in err, "hello.tflite" in out) == (2, True, True)
 
 
+def test_a_model_that_tflm_would_run_wrongly_is_planned_and_ends_with_1(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    builder = ModelBuilder(seed=1)
+    g = builder.graph
+    y = g.tensor("y", (1, 4), TensorType.INT32)
+    g.operator("FLOOR_MOD", [g.input((1, 4), TensorType.INT32), g.input((1, 4), TensorType.INT32)], [y])
+    g.output(y)
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(builder.finish())
+    found = document(capsys, path, code=1)
+    assert found["unfit"]["code"] == "type.unsupported"
+    assert found["arena"]["head_bytes"] == 48
+    assert "TFLM would not run this model rightly" in plan(capsys, path)[1]
+    assert document(capsys, path, "--no-check")["unfit"] is None
+
+
+def test_a_model_that_tflm_refuses_is_refused_with_its_cause(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    builder = ModelBuilder(seed=1)
+    g = builder.graph
+    y = g.tensor("y", (1, 4), TensorType.FLOAT32)
+    g.operator("BITCAST", [g.input((1, 4), TensorType.FLOAT32)], [y])
+    g.output(y)
+    path = tmp_path / "refused.tflite"
+    path.write_bytes(builder.finish())
+    error = document(capsys, path, code=1)["error"]
+    assert error["code"] == "model.operator"
+    assert "BITCAST" in error["message"]
+
+
 def test_the_log_has_a_line_per_buffer(capsys: pytest.CaptureFixture[str], residual: Path) -> None:
     code, out, _ = plan(capsys, residual, "--log")
     lines = out.splitlines()
