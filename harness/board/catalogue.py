@@ -1,4 +1,4 @@
-"""Finds board files, reads them strictly, and derives the twins. Owner of ``import yaml`` for boards."""
+"""Finds board files, reads them strictly, and derives the twins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from harness.board.checks import check_board
 from harness.board.record import Board, Family, HardwareBoard
+from harness.board.strict_yaml import load_yaml
 from harness.errors import ConfigError, HarnessError, ProbeError
 from harness.paths import boards_dir
 from harness.units import quoted
@@ -36,7 +37,7 @@ class UnknownBoardError(ProbeError):
 def read_board(path: Path) -> Board:
     """One board file → its record. Raises BoardFileError with file and key."""
     try:
-        values = _load_yaml(path)
+        values = load_yaml(path, BoardFileError)
         kind = values.get("kind") if isinstance(values, dict) else None
         record: type[Board] = Board if kind == "host" else HardwareBoard
         board = msgspec.convert(values, record, strict=True)
@@ -119,24 +120,3 @@ def _twins(boards: Iterable[Board]) -> Iterator[HardwareBoard]:
     for board in boards:
         if isinstance(board, HardwareBoard) and board.family in MODELLED_FAMILIES:
             yield twin_of(board)
-
-
-def _load_yaml(path: Path) -> Any:
-    import yaml
-
-    class UniqueKeys(yaml.SafeLoader):
-        """PyYAML keeps the last of two equal keys in silence; here that is an error."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            for key in keys:
-                if keys.count(key) > 1:
-                    raise ValueError(f"key {key!r} stands twice (line {node.start_mark.line + 1})")
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), UniqueKeys)
-    except OSError as exc:
-        raise BoardFileError(f"{path}: {exc.strerror}", remedy="check the path") from exc
-    except yaml.YAMLError as exc:
-        raise BoardFileError(f"{path}: not YAML: {exc}", remedy="check the indentation") from exc

@@ -1,0 +1,150 @@
+"""The lab file ``lab.yaml``: the boards on the desk, one entry per rig. Strict records.
+
+```yaml
+rigs:
+  - name: left
+    board: nucleo-f746zg
+    probe: 066AFF495087534867123456    # unique id of the probe, or remote:host:port (pyOCD's probe server)
+    port: usb:066AFF495087534867123456 # by USB serial number; or a path, or a pyserial URL (rfc2217://, socket://)
+  - name: this-computer
+    board: host
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from harness.board.strict_yaml import load_yaml
+from harness.errors import ConfigError
+from harness.units import quoted
+
+FILE_NAME = "lab.yaml"
+_REMEDY = "docs/lab.md describes every key"
+_REMOTE = re.compile(r"^remote:(?P<host>[^:\s]+):(?P<port>\d{1,5})\Z")
+
+
+class LabFileError(ConfigError):
+    """A lab file does not say what it must."""
+
+    default_code = "lab.invalid"
+
+
+class RigEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One board on somebody's desk. ``probe`` is a unique id or ``remote:host:port``; "": the only one that fits.
+    ``port`` is ``usb:SERIAL``, a device path or a pyserial URL; "": the one that belongs to the probe. ``pace`` and
+    ``faults`` are for twins: take a real board's time, and misbehave as told."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=80)]
+    board: Annotated[str, msgspec.Meta(pattern=r"^(sim:)?[a-z0-9][a-z0-9_.-]*\Z")]
+    probe: str = ""
+    port: str = ""
+    pace: bool = False
+    faults: tuple[str, ...] = ()
+    notes: str = ""
+
+    @property
+    def is_remote(self) -> bool:
+        return self.probe.startswith("remote:")
+
+
+class Lab(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rigs of one lab, in the order of the file."""
+
+    rigs: Annotated[tuple[RigEntry, ...], msgspec.Meta(min_length=1)]
+
+    def rig(self, name: str) -> RigEntry:
+        """Raises LabFileError with the names that there are."""
+        for entry in self.rigs:
+            if entry.name == name:
+                return entry
+        raise LabFileError(
+            f"the lab has no rig {quoted(name)}; it has {', '.join(entry.name for entry in self.rigs)}",
+            remedy="harness lab discover proposes entries for what is plugged in",
+            code="lab.no_rig",
+        )
+
+
+def read_lab(path: Path) -> Lab:
+    """Raises LabFileError with file and key."""
+    values = load_yaml(path, LabFileError)
+    try:
+        lab = msgspec.convert(values, Lab, strict=True)
+    except msgspec.ValidationError as exc:
+        raise LabFileError(f"{path}: {exc}", remedy=_REMEDY) from exc
+    for where, problem in _problems(lab):
+        raise LabFileError(f"{path}: {problem} - `{where}`", remedy=_REMEDY)
+    return lab
+
+
+def find_lab(path: Path | None = None) -> Lab | None:
+    """The named file; else ``lab.yaml`` in the working directory, else in the user's config folder; None without one."""
+    if path is not None:
+        return read_lab(path)
+    for candidate in lab_files():
+        if candidate.is_file():
+            return read_lab(candidate)
+    return None
+
+
+def lab_files() -> tuple[Path, ...]:
+    """Where a lab file is looked for, first one first."""
+    from platformdirs import user_config_path
+
+    return (Path(FILE_NAME), user_config_path("tflm-harness") / FILE_NAME)
+
+
+def lab_yaml(entries: tuple[RigEntry, ...]) -> str:
+    """The entries as a lab file; what is left at its default is left out."""
+    import yaml
+
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        values = msgspec.to_builtins(entry)
+        rows.append({key: value for key, value in values.items() if value not in ("", False, [], ())})
+    text: str = yaml.safe_dump({"rigs": rows}, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def redacted_url(url: str) -> str:
+    """The URL without its password: for records, logs and reports."""
+    try:
+        parts = urlsplit(url)
+        if parts.password is None:
+            return url
+    except ValueError:
+        return re.sub(r"//[^/@]*@", "//***@", url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+
+
+def _problems(lab: Lab) -> list[tuple[str, str]]:
+    """(place, text) of what the types cannot say."""
+    found = []
+    for name, count in Counter(entry.name for entry in lab.rigs).items():
+        if count > 1:
+            found.append(("$.rigs", f"{count} rigs are called {quoted(name)}"))
+    # a real probe serves one rig; twins and the host are made on demand
+    probes = Counter(entry.probe for entry in lab.rigs if entry.probe)
+    for probe, count in probes.items():
+        if count > 1:
+            found.append(("$.rigs", f"{count} rigs share the probe {quoted(probe)}"))
+    for at, entry in enumerate(lab.rigs):
+        where = f"$.rigs[{at}]"
+        if entry.is_remote and not _REMOTE.match(entry.probe):
+            found.append((f"{where}.probe", f"{quoted(entry.probe)} is not remote:host:port"))
+        if entry.is_remote and "://" not in entry.port:
+            found.append(
+                (f"{where}.port", "a remote rig needs a serial URL: rfc2217://host:port or socket://host:port")
+            )
+        if (entry.pace or entry.faults) and not entry.board.startswith("sim:"):
+            found.append((where, "pace and faults are for twins (sim:…)"))
+        if entry.board == "host" and (entry.probe or entry.port):
+            found.append((where, "the host board has no probe and no port"))
+    return found

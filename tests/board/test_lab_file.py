@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.board.lab_file import LabFileError, RigEntry, lab_yaml, read_lab, redacted_url
+
+FULL = """
+rigs:
+  - name: left
+    board: nucleo-f746zg
+    probe: 066AFF495087
+    port: usb:066AFF495087
+  - name: attic
+    board: nrf52840dk
+    probe: remote:attic.lan:5555
+    port: rfc2217://attic.lan:2217
+  - {name: twin, board: "sim:nucleo-f446re", pace: true, faults: [flaky_link]}
+  - {name: here, board: host}
+"""
+
+
+def _lab(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "lab.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_lab_is_read_and_written_back_the_same(tmp_path: Path) -> None:
+    lab = read_lab(_lab(tmp_path, FULL))
+    assert [rig.name for rig in lab.rigs] == ["left", "attic", "twin", "here"]
+    assert lab.rig("attic") == RigEntry(
+        name="attic", board="nrf52840dk", probe="remote:attic.lan:5555", port="rfc2217://attic.lan:2217"
+    )
+    assert lab.rig("twin").pace and lab.rig("twin").faults == ("flaky_link",)
+    again = tmp_path / "again.yaml"
+    again.write_text(lab_yaml(lab.rigs))
+    assert read_lab(again) == lab
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rigs: []", "length >= 1"),
+        ("rigs: [{name: a, board: host, prot: x}]", "prot"),
+        ("rigs: [{name: a}]", "board"),
+        ("rigs: [{name: a, board: host}, {name: a, board: host}]", '2 rigs are called "a"'),
+        ("rigs: [{name: a, board: x, probe: p}, {name: b, board: x, probe: p}]", 'share the probe "p"'),
+        ("rigs: [{name: a, board: x, probe: 'remote:h'}]", "is not remote:host:port"),
+        ("rigs: [{name: a, board: x, probe: 'remote:h:1', port: /dev/ttyACM0}]", "needs a serial URL"),
+        ("rigs: [{name: a, board: host, pace: true}]", "for twins"),
+        ("rigs: [{name: a, board: host, port: COM3}]", "has no probe and no port"),
+        ("rigs: [{name: a, name: b, board: host}]", "'name' stands twice"),
+        ("rigs: [", "not YAML"),
+        ("", "Expected `object`"),
+    ],
+)
+def test_what_a_lab_file_must_not_say_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = _lab(tmp_path, text)
+    with pytest.raises(LabFileError) as error:
+        read_lab(path)
+    assert str(path) in error.value.message and message in error.value.message
+    assert error.value.remedy
+
+
+def test_an_unknown_rig_is_answered_with_the_names(tmp_path: Path) -> None:
+    with pytest.raises(LabFileError, match='no rig "right"; it has left, attic, twin, here'):
+        read_lab(_lab(tmp_path, FULL)).rig("right")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("rfc2217://lab:s3cret@attic:2217", "rfc2217://lab:***@attic:2217"),
+        ("postgresql://u:p%40ss@db/history", "postgresql://u:***@db/history"),
+        ("postgresql://u:p@ss:w@db:5432/history", "postgresql://u:***@db:5432/history"),
+        ("socket://attic:4000", "socket://attic:4000"),
+        ("/dev/ttyACM0", "/dev/ttyACM0"),
+        ("rfc2217://u:pw@[broken", "rfc2217://***@[broken"),
+    ],
+)
+def test_no_password_is_shown(url: str, shown: str) -> None:
+    assert redacted_url(url) == shown
