@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "inspect": ("harness.cli.inspect", "inspect", "Show the tables of model files."),
     "plan": ("harness.cli.plan", "plan", "Predict the arena of a model from its file alone."),
     "boards": ("harness.cli.boards", "boards", "List the boards, or show one."),
+    "monitor": ("harness.cli.monitor", "monitor", "Show what a device says on its port, decoded."),
+    "replay": ("harness.cli.replay", "replay", "Decode the transcript of a link session."),
     "doctor": ("harness.cli.doctor", "doctor", "What is installed and plugged in, and what is missing for what."),
     "completion": ("harness.cli.completion", "completion", "Print the completion script of a shell."),
 }
