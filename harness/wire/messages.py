@@ -6,7 +6,7 @@ profile) a device sends ``Working``; it is not an answer. A request whose nonce 
 since boot is answered with ``Refused(NO_SESSION)``: that is how the host learns of a reboot. What a device cannot do
 it answers with ``Refused(UNSUPPORTED)``.
 
-At boot a device prints one line of text and a zero byte: ``tflm-harness 1.0 board=… build=…\\r\\n\\0``.
+At boot a device prints one line of text between zero bytes: ``\\0tflm-harness 1.0 board=… build=…\\r\\n\\0``.
 
 Later minor versions append fields with defaults, add messages and add values to enumerations; they change nothing that
 is here. ``HelloRequest``, ``Refused`` and the frame format are the same in every major version.
@@ -637,4 +637,5 @@ def from_frame(frame: Frame) -> Any:
 def boot_line(board: str, build_id: bytes) -> bytes:
     """What a device prints at boot."""
     version = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
-    return f"{BOOT_LINE_PREFIX}{version} board={board} build={build_id.hex()}\r\n".encode("ascii", "replace") + b"\0"
+    line = f"{BOOT_LINE_PREFIX}{version} board={board} build={build_id.hex()}\r\n"
+    return b"\0" + line.encode("ascii", "replace") + b"\0"
