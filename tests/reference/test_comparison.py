@@ -1,0 +1,42 @@
+"""Outputs compared: bit for bit, then by how much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.reference.comparison import Agreement, compare
+
+
+def int8(*values: int) -> bytes:
+    return np.array(values, np.int8).tobytes()
+
+
+def float32(*values: float) -> bytes:
+    return np.array(values, np.float32).tobytes()
+
+
+def test_equal_bytes_are_bit_exact_even_when_they_are_not_numbers() -> None:
+    assert compare([float32(np.nan)], [float32(np.nan)], ["float32"]).agreement is Agreement.BIT_EXACT
+
+
+def test_one_quantised_step_is_close_and_two_are_different() -> None:
+    close = compare([int8(1, 2)], [int8(1, 3)], ["int8"])
+    assert (close.agreement, close.max_difference, close.mean_difference) == (Agreement.CLOSE, 1.0, 0.5)
+    far = compare([int8(1, 2)], [int8(1, 4)], ["int8"])
+    assert (far.agreement, far.max_difference) == (Agreement.DIFFERENT, 2.0)
+
+
+def test_floats_are_compared_to_their_scale() -> None:
+    assert compare([float32(1000.0)], [float32(1000.05)], ["float32"]).agreement is Agreement.CLOSE
+    assert compare([float32(0.01)], [float32(0.06)], ["float32"]).agreement is Agreement.DIFFERENT
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_number_against_none_is_different(value: float) -> None:
+    assert compare([float32(value)], [float32(1.0)], ["float32"]).agreement is Agreement.DIFFERENT
+
+
+def test_other_shapes_are_different_without_a_number() -> None:
+    result = compare([int8(1)], [int8(1, 2)], ["int8"])
+    assert (result.agreement, result.max_difference) == (Agreement.DIFFERENT, None)
