@@ -10,6 +10,7 @@ from harness.plan.arena import ArenaPlan
 from harness.plan.greedy import greedy
 from harness.plan.insight import HeadView, Peak, Region, Win, find_peak, find_wins, head_regions
 from harness.plan.linear import linear
+from harness.plan.stages import Stage, stages
 from harness.plan.target import Interpreter
 from harness.plan.timeline import timeline
 from harness.plan.verifier import Violation, violations
@@ -27,6 +28,7 @@ class Overview:
     regions: tuple[Region, ...]
     wins: tuple[Win, ...]
     offline_faults: tuple[Violation, ...]
+    stages: tuple[Stage, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """What is added to the JSON form of the plan."""
@@ -46,6 +48,10 @@ class Overview:
             ],
             "steps": [step.label for step in view.steps],
             "wins": [{"text": win.text, "saved_bytes": win.saved_bytes} for win in self.wins],
+            "stages": [
+                {"stage": stage.kind.value, "needed_bytes": stage.needed_bytes, "limit": stage.step.label}
+                for stage in self.stages
+            ],
             "offline_faults": [{"fault": fault.fault.value, "text": fault.text} for fault in self.offline_faults],
         }
 
@@ -60,7 +66,8 @@ def overview(model: Model, plan: ArenaPlan) -> Overview:
     keeps_all = plan.target.interpreter is Interpreter.PRESERVE_ALL
     wins = find_wins(view, peak, linear if keeps_all else greedy)
     offline = [v for v in violations(requests, offsets, alignment=16) if _is_offline(view, v)]
-    return Overview(plan, view, peak, _regions(view, peak, plan), tuple(wins), tuple(offline))
+    regions = _regions(view, peak, plan)
+    return Overview(plan, view, peak, regions, tuple(wins), tuple(offline), stages(plan.setup.steps))
 
 
 def _regions(view: HeadView, peak: Peak, plan: ArenaPlan) -> tuple[Region, ...]:

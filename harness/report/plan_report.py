@@ -17,6 +17,7 @@ from harness.plan.comparison import AlignmentCost, Comparison
 from harness.plan.fit import Fit
 from harness.plan.insight import Use
 from harness.plan.overview import Overview
+from harness.plan.stages import StageKind
 from harness.report import plan_tables as tables
 from harness.report.arena_picture import ArenaPicture, Block, Kind
 from harness.report.arena_terminal import picture_lines
@@ -112,10 +113,19 @@ class PlanReport:
         yield from self._headline()
         yield Text("\nWhere the bytes go", style="bold")
         yield tables.region_table(self.overview.regions, self.plan.used_bytes)
+        yield Text("\nWhat each stage of AllocateTensors() needs: the largest is the minimum", style="bold")
+        yield tables.stage_table(self.overview.stages)
         yield Text("\nThe fullest moment", style="bold")
         yield from tables.peak_lines(self.overview.view, self.overview.peak)
         yield Text("\nBiggest wins", style="bold")
         yield from tables.win_lines(self.overview.view, self.overview.peak, self.overview.wins)
+        decides = max(self.overview.stages, key=lambda stage: stage.needed_bytes)
+        if decides.kind is not StageKind.FINISH:
+            over = decides.needed_bytes - self.overview.stages[-1].needed_bytes
+            yield Text(
+                f"the minimum is decided by the stage: {decides.kind.value}, {over:,} bytes above head and tail: a "
+                "smaller head alone does not lower it, fewer tensors do"
+            )
         yield Text("\nOffset (up) and time (right)", style="bold")
         yield from picture_lines(self.picture(), min(width, 110))
         yield from self._buffers()
@@ -136,17 +146,12 @@ class PlanReport:
         grid.add_column()
         grid.add_row("head", format_bytes(plan.head_bytes), "tensors and scratch buffers, reused over time")
         grid.add_row("tail", format_bytes(plan.tail_bytes), "what TFLM keeps for ever")
-        grid.add_row(
-            "used", format_bytes(plan.used_bytes), "what arena_used_bytes() will say: not enough to start with"
-        )
+        grid.add_row("used", format_bytes(plan.used_bytes), "what arena_used_bytes() will say: not the size to give")
         grid.add_row(
             "min", format_bytes(plan.min_bytes), f"the arena to give it ({plan.min_exact_bytes:,} to the byte)"
         )
         yield grid
         yield Text(f"one byte less fails at: {safe_text(plan.limit.label)}{_at(self.overview)}")
-        if plan.min_exact_bytes > plan.used_bytes + 16:
-            extra = plan.min_exact_bytes - plan.used_bytes
-            yield Text(f"min is {extra:,} bytes above used: setting the model up needs more than running it")
         if plan.confidence is Confidence.EXACT:
             yield Text("exact for this build of TFLM")
         else:

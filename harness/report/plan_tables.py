@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.plan.comparison import AlignmentCost, Comparison, head_bytes
 from harness.plan.insight import HeadView, Peak, Region, Win
+from harness.plan.stages import Stage
 from harness.units import format_bytes, quoted, safe_text
 
 #: TFLM's own names of categories, with what stands behind them.
@@ -39,6 +40,20 @@ def region_table(regions: Sequence[Region], used_bytes: int) -> Table:
     table.add_row(
         "used", "arena_used_bytes()", format_bytes(used_bytes), _percent(used_bytes, used_bytes), style="bold"
     )
+    return table
+
+
+def stage_table(stages: Sequence[Stage]) -> Table:
+    """What each stage of AllocateTensors() needs on its own; the largest is the minimum."""
+    table = Table("stage", box=None, pad_edge=False, header_style="bold")
+    table.add_column("arena bytes", justify="right")
+    table.add_column("fails first below that")
+    decides = max(stage.needed_bytes for stage in stages)
+    for stage in stages:
+        style = "bold" if stage.needed_bytes == decides else ""
+        table.add_row(
+            stage.kind.value, format_bytes(stage.needed_bytes), Text(safe_text(stage.step.label)), style=style
+        )
     return table
 
 

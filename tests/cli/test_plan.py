@@ -104,10 +104,28 @@ def test_the_page_says_which_number_is_which(capsys: pytest.CaptureFixture[str],
     assert code == 0
     (used,) = [line for line in out.splitlines() if line.startswith("used  ")][:1]
     assert used.split()[:2] == ["used", f"{arena['used_bytes']:,}"]
-    assert "what arena_used_bytes() will say: not enough to start with" in used
+    assert "what arena_used_bytes() will say: not the size to give" in used
     assert f"({arena['min_exact_bytes']:,} to the byte)" in out
     assert "one byte less fails at: memory planner's table for" in out
-    assert "bytes above used: setting the model up needs more than running it" in out
+    stages = {line[:24].strip(): line.split() for line in out.splitlines()}
+    assert stages["plan the memory"][3] == f"{arena['min_exact_bytes']:,}"
+    assert "the minimum is decided by the stage: plan the memory, 384 bytes above head and tail" in out
+    assert stages["lay out head and tail"][5] == f"{arena['used_bytes']:,}"
+
+
+def test_the_stage_that_needs_most_decides_the_minimum(
+    capsys: pytest.CaptureFixture[str], hello: Path, model: Path
+) -> None:
+    for path, decides in ((hello, "plan the memory"), (model, "lay out head and tail")):
+        found = document(capsys, path)
+        needs = {stage["stage"]: stage["needed_bytes"] for stage in found["stages"]}
+        assert list(needs) == [
+            "load the model",
+            "prepare the operators",
+            "plan the memory",
+            "lay out head and tail",
+        ]
+        assert needs[decides] == max(needs.values()) == found["arena"]["min_exact_bytes"]
 
 
 @pytest.mark.parametrize(
