@@ -128,6 +128,16 @@ class Preparation:
             parts.append((array, self.abi.alignment("TfLiteIntArray")))
         return tuple(parts)
 
+    def spare_bytes(self, temp_parts: tuple[tuple[int, int], ...]) -> int:
+        """The end of a temporary TfLiteTensor that no one reads once a kernel's checks are through: its zero points and
+        quantized dimension (behind two pointers); without quantization its bytes, type, allocation type and
+        is_variable (behind the quantization, the parameters and two pointers)."""
+        quantization = sum(size for size, _ in temp_parts[1:])
+        if quantization:
+            return quantization - 2 * self.abi.pointer_bytes
+        fixed = self.abi.size("TfLiteQuantization") + self.abi.size("TfLiteQuantizationParams")
+        return temp_parts[0][0] - fixed - 2 * self.abi.pointer_bytes
+
 
 @dataclass(slots=True)
 class Node:
@@ -188,22 +198,24 @@ class Node:
         """AllocateTempOutputTensor of a tensor that must be there."""
         return self._required(self._temp(self.output(index), f"output {index}"), f"output {index}")
 
-    def persist(self, size_bytes: int, label: str, *, reads_quantization: bool = False) -> None:
+    def persist(self, size_bytes: int, label: str, *, still_read: bool = False) -> None:
         """context->AllocatePersistentBuffer: aligned to 16 whatever is stored in it.
 
-        With temporaries alive, the buffer may lie over the end of the last one: over its zero points and its
-        quantized dimension, unless the kernel still reads them (``reads_quantization``).
+        With temporaries alive, the buffer may lie over the end of the last one, unless the kernel still reads there
+        (``still_read``).
         """
-        spare = 0 if reads_quantization else self._spare_bytes
+        spare = 0 if still_read else self._spare_bytes
         label = f"{self._kind}: {label}"
         self.preparation.setup.persist(size_bytes, ARENA_ALIGNMENT, label, Category.BUFFER, spare)
 
-    def persist_struct(self, struct: str) -> None:
-        self.persist(self.abi.size(struct), struct.rpartition("::")[2])
+    def persist_struct(self, struct: str, *, still_read: bool = False) -> None:
+        self.persist(self.abi.size(struct), struct.rpartition("::")[2], still_read=still_read)
 
-    def persist_dims(self, tensor: LiveTensor, dims: tuple[int, ...] | None = None) -> None:
+    def persist_dims(
+        self, tensor: LiveTensor, dims: tuple[int, ...] | None = None, *, still_read: bool = False
+    ) -> None:
         """CreateWritableTensorDimsWithCopy (kernels/kernel_util.cc): the dims move into the arena, and may change."""
-        self.persist(self.abi.int_array_bytes(tensor.rank), "dims of the output")
+        self.persist(self.abi.int_array_bytes(tensor.rank), "dims of the output", still_read=still_read)
         if dims is not None:
             tensor.dims = dims
 
@@ -273,9 +285,7 @@ class Node:
         self.ensure(tensor.type in TYPE_BYTES, "Failed to populate a temp TfLiteTensor struct from flatbuffer data!")
         parts = self.preparation.temp_parts(tensor)
         self.preparation.setup.temp(parts, f"{self._kind}: temporary TfLiteTensor of {role}")
-        # TfLiteAffineQuantization is two pointers, then the dimension; its zero points come last of all
-        quantization = sum(size for size, _ in parts[1:])
-        self._spare_bytes = max(quantization - 2 * self.abi.pointer_bytes, 0)
+        self._spare_bytes = self.preparation.spare_bytes(parts)
         return tensor
 
     def _required(self, tensor: LiveTensor | None, role: str) -> LiveTensor:

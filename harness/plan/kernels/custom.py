@@ -51,7 +51,7 @@ def decode(node: Node) -> None:
         state = _DECODE_STATES.get(header[0])
         node.ensure(state is not None, f"unsupported decode type {header[0]}")
         if state is not None:
-            node.persist(node.abi.size(state), state, reads_quantization=True)
+            node.persist_struct(state, still_read=True)
         if state == "DecodeStatePrune":
             _prune_zero_points(node, output)
 

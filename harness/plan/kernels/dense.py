@@ -175,9 +175,10 @@ def embedding_lookup(node: Node) -> None:
     node.ensure_type(output, *((_FLOAT,) if value.type == _FLOAT else (_FLOAT, _INT8)))
     node.ensure(output.rank >= value.rank, "output->dims->size >= NumDimensions(value) was not true.")
     before = output.size_bytes
-    node.persist_dims(output, (lookup.dims[0], *value.dims[1:], *output.dims[value.rank :]))
+    # the output's type and bytes are read after both allocations
+    node.persist_dims(output, (lookup.dims[0], *value.dims[1:], *output.dims[value.rank :]), still_read=True)
     node.ensure(output.size_bytes <= before, "new_dims_size <= output->bytes was not true.")
-    node.persist_struct("embedding_lookup::OpData")
+    node.persist_struct("embedding_lookup::OpData", still_read=True)
 
 
 @register("SVDF", init="OpDataSvdf")

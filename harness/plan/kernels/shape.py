@@ -33,7 +33,8 @@ def reshape(node: Node) -> None:
         known = math.prod(dim for dim in output.dims if dim != -1)
         node.ensure(known != 0, "num_output_elements is 0")
         stretched = source.element_count // known
-        node.persist_dims(output, tuple(stretched if dim == -1 else dim for dim in output.dims))
+        dims = tuple(stretched if dim == -1 else dim for dim in output.dims)
+        node.persist_dims(output, dims, still_read=output.quantized_channels == 0)  # its type is read afterwards
     node.ensure_same_type(source, output)
     elements = (source.element_count, output.element_count)
     node.ensure(

@@ -55,8 +55,10 @@ def rfft(node: Node) -> None:
 
 def _irfft_init(node: Node) -> None:
     node.persist_struct("signal_irfft::TfLiteAudioFrontendIrfftParams")
-    length = custom_options(node).integer("fft_length")
-    node.persist(_fft_state_bytes(node, length, _fft_element(node)), "FFT state")
+    length, element = custom_options(node).integer("fft_length"), _fft_element(node)
+    # irfft_float.cc keeps the length and a pointer before the state: IrfftFloatState
+    extra = 2 * node.abi.pointer_bytes if element == _FLOAT else 0
+    node.persist(extra + _fft_state_bytes(node, length, element), "FFT state")
 
 
 @register("SignalIrfft", init=_irfft_init, custom=True)
