@@ -15,6 +15,7 @@ from harness.environment.packages import (
     python_part,
 )
 from harness.environment.part import Part
+from harness.environment.tflm_libraries import tflm_library_parts
 from harness.environment.toolchain import toolchain_parts
 
 
@@ -24,7 +25,7 @@ def survey() -> list[Part]:
     with ThreadPoolExecutor() as pool:
         packages = package_parts(declared_requirements())
         loaded = [pool.submit(loads, part, modules[part.name]) for part in packages if part.name in modules]
-        others = [pool.submit(look) for look in (toolchain_parts, port_parts, probe_parts)]
+        others = [pool.submit(look) for look in (toolchain_parts, tflm_library_parts, port_parts, probe_parts)]
         plain = [part for part in packages if part.name not in modules]
         parts = [python_part(), *plain, *(future.result() for future in loaded)]
         for future in others:

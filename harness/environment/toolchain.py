@@ -7,13 +7,10 @@ import subprocess
 from pathlib import Path
 
 from harness.environment.part import Kind, Part, Status
+from harness.firmware.toolchain import INSTALL
+from harness.firmware.toolchain import PROGRAM as COMPILER
 
-COMPILER = "arm-none-eabi-g++"
 NEEDED_FOR = "building firmware"
-INSTALL = (
-    "Debian/Ubuntu: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib; "
-    "macOS: brew install --cask gcc-arm-embedded; Windows: winget install Arm.GnuArmEmbeddedToolchain"
-)
 #: Library file that the compiler must find → the package that is missing when it does not.
 LIBRARIES = {"libc_nano.a": "newlib", "libstdc++_nano.a": "libstdc++ for newlib"}
 _TIMEOUT_S = 20

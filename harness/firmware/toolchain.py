@@ -14,6 +14,10 @@ from harness.errors import BuildError, MissingDependencyError
 from harness.firmware.library import TflmLibrary
 
 PROGRAM = "arm-none-eabi-g++"
+INSTALL = (
+    "Debian, Ubuntu: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib; "
+    "Homebrew: brew install --cask gcc-arm-embedded; Windows: winget install Arm.GnuArmEmbeddedToolchain"
+)
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wdouble-promotion", "-Wundef")
 #: -mfpu for a core's FPU; GCC manual, "ARM Options".
@@ -110,9 +114,7 @@ def find_toolchain() -> Toolchain:
     if path is None:
         raise MissingDependencyError(
             f"{PROGRAM} is not installed",
-            remedy="Debian, Ubuntu: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi "
-            "libstdc++-arm-none-eabi-newlib; Homebrew: brew install --cask gcc-arm-embedded; "
-            "Windows: winget install Arm.GnuArmEmbeddedToolchain",
+            remedy=INSTALL,
             code="environment.toolchain",
         )
     done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)

@@ -33,12 +33,12 @@ def test_json_is_one_document_and_agrees_with_the_exit_code() -> None:
     assert {"sweep on the host board", "build firmware"} <= {entry["name"] for entry in found["capabilities"]}
 
 
-def test_an_empty_path_lacks_the_compiler_and_says_what_that_costs() -> None:
-    found = document(doctor("--json", PATH="/nonexistent"))
+def test_an_empty_path_lacks_the_compiler_and_says_what_that_costs(tmp_path: Path) -> None:
+    found = document(doctor("--json", PATH="/nonexistent", HARNESS_TFLM="", XDG_DATA_HOME=str(tmp_path)))
     compiler = next(part for part in found["parts"] if part["name"] == "arm-none-eabi-g++")
     assert (compiler["status"], compiler["required"]) == ("missing", False)
     build = next(entry for entry in found["capabilities"] if entry["name"] == "build firmware")
-    assert build == {"name": "build firmware", "available": False, "missing": ["arm-none-eabi-g++"]}
+    assert build == {"name": "build firmware", "available": False, "missing": ["TFLM library", "arm-none-eabi-g++"]}
 
 
 def test_a_broken_package_ends_in_exit_code_3_and_names_the_remedy(tmp_path: Path) -> None:

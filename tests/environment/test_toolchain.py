@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.environment.part import Status
-from harness.environment.toolchain import COMPILER, toolchain_parts
+from harness.environment.toolchain import toolchain_parts
+from harness.firmware.toolchain import PROGRAM as COMPILER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the compiler's stand-in is a shell script")
 
