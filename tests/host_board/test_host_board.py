@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import signal
 import subprocess
@@ -28,11 +27,9 @@ from harness.wire import messages as wire
 from harness.wire.generator import digest
 from harness.wire.input_plan import InputPlan
 from tests.device.fakes import LossyLink
+from tests.host_board.presence import needs_host_board
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or importlib.util.find_spec("tflite_micro") is None,
-    reason="the host board needs Linux and the tflite-micro package",
-)
+pytestmark = needs_host_board
 
 HELLO = Path(__file__).resolve().parents[2] / "examples" / "hello.tflite"
 AMPLE = 65536

@@ -1,0 +1,269 @@
+"""``harness sweep --board host``: the contract, and that nothing that was finished is ever lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.cli.main import main
+from harness.record.store import read_record
+from tests.host_board.presence import needs_host_board
+
+pytestmark = needs_host_board
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+HELLO = str(EXAMPLES / "hello.tflite")
+
+
+class Sweep:
+    """Runs the command in this process, records in ``results``."""
+
+    def __init__(self, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.results = results
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        code = main(["sweep", "--board", "host", "--json", "--results", str(self.results), *arguments])
+        out, self.err = self._capsys.readouterr()
+        assert "Traceback" not in self.err
+        return code, json.loads(out)
+
+    def one(self, *arguments: str) -> dict[str, Any]:
+        code, document = self(*arguments)
+        (result,) = document["results"]
+        assert (code == 0) == (result["status"] == "ok")
+        return result
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Sweep:
+    return Sweep(tmp_path / "results", capsys)
+
+
+def test_the_json_contract(sweep: Sweep) -> None:
+    code, document = sweep(HELLO)
+    assert code == 0
+    assert (document["schema"], document["schema_version"]) == ("harness.sweep", 1)
+    (result,) = document["results"]
+    assert result["model"].keys() == {"path", "sha256", "bytes"}
+    assert (result["board"], result["kernels"], result["status"], result["error"]) == ("host", "reference", "ok", None)
+    assert result["plan"]["schema"] == "harness.plan"
+    assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
+    search = result["search"]
+    assert (search["step_bytes"], search["flashes"]) == (16, 1)
+    assert search["min_bytes"] - search["largest_failing_bytes"] == 16
+    assert [trial["outcome"] for trial in search["trials"]] == ["works", "works", "too_small"]
+    assert search["trials"][-1]["reason"] == "alloc_failed"
+    assert search["trials"][-1]["arena_bytes"] == search["largest_failing_bytes"]
+    assert result["reconciliation"]["unexplained_bytes"] == 0
+    assert {"name", "planned_bytes", "measured_bytes"} <= result["reconciliation"]["terms"][0].keys()
+    assert result["reference"]["agreement"] == "bit_exact"
+
+
+def test_used_is_not_the_minimum(sweep: Sweep) -> None:
+    """The number that users copy from arena_used_bytes() is too small: 1,504 are used and 1,936 needed."""
+    result = sweep.one(HELLO)
+    assert result["measured"]["used_bytes"] < result["search"]["min_bytes"]
+
+
+def test_each_run_leaves_one_record_and_no_journal(sweep: Sweep) -> None:
+    first, second = sweep.one(HELLO), sweep.one(HELLO)
+    paths = sorted(sweep.results.glob("*.json"))
+    assert len(paths) == 2
+    assert {first["record_path"], second["record_path"]} == {path.as_posix() for path in paths}
+    record = read_record(paths[0])
+    assert record.search is not None
+    assert record.search.min_bytes == first["search"]["min_bytes"]
+    assert list((sweep.results / "journal").glob("*.jsonl")) == []
+
+
+def test_to_the_byte(sweep: Sweep) -> None:
+    result = sweep.one("--step", "1", HELLO)
+    assert result["search"]["min_bytes"] == result["plan"]["arena"]["min_exact_bytes"]
+    assert result["search"]["largest_failing_bytes"] == result["search"]["min_bytes"] - 1
+
+
+def test_many_models_go_on_after_a_bad_one_and_the_highest_code_is_the_end(sweep: Sweep, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.tflite"
+    bad.write_bytes(b"no model")
+    code, document = sweep(HELLO, str(bad), str(EXAMPLES / "kws.tflite"))
+    assert code == 2
+    assert [result["status"] for result in document["results"]] == ["ok", "failed", "ok"]
+    assert document["results"][1]["error"]["message"]
+    assert document["results"][1]["search"] is None
+
+
+def test_an_unknown_board_is_exit_5(sweep: Sweep) -> None:
+    code, document = sweep("--board", "nucleo-f999", HELLO)
+    assert code == 5
+    assert document["results"][0]["error"]["code"] == "board.unknown"
+
+
+def test_kernels_that_the_host_does_not_have_are_exit_2(sweep: Sweep) -> None:
+    code, document = sweep("--kernels", "cmsis_nn", HELLO)
+    assert code == 2
+    assert "reference kernels" in document["results"][0]["error"]["message"]
+
+
+def test_bad_usage_is_one_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--board", "host", "--json", "--step", "none", HELLO]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "usage"
+
+
+def test_inputs_from_a_file_are_the_reference_s_too(sweep: Sweep, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.full((1, 1), 64, np.int8))
+    result = sweep.one("--input", str(path), HELLO)
+    filled = sweep.one("--fill", "64", HELLO)
+    assert result["measured"]["output_digest"] == filled["measured"]["output_digest"]
+    assert result["reference"]["agreement"] == "bit_exact"
+    assert result["inputs"].startswith("file sha256")
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((1, 1), np.float32), "holds float32[1, 1], input"),
+        (np.zeros((1, 2), np.int8), "takes int8[1, 1]"),
+        (np.array([object()]), "no plain .npy array"),
+    ],
+)
+def test_an_input_that_does_not_fit_is_exit_2(sweep: Sweep, tmp_path: Path, array: Any, words: str) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, array, allow_pickle=True)
+    code, document = sweep("--input", str(path), HELLO)
+    assert code == 2
+    assert words in document["results"][0]["error"]["message"]
+
+
+def test_a_fill_out_of_range_is_exit_2(sweep: Sweep) -> None:
+    code, document = sweep("--fill", "300", HELLO)
+    assert code == 2
+    assert "outside the range" in document["results"][0]["error"]["message"]
+
+
+def test_a_transcript_replays(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.jsonl"
+    sweep.one("--transcript", str(path), HELLO)
+    assert main(["replay", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "→ TrialRequest" in out
+    assert "← TrialReport" in out
+    assert "text: tflm-harness 1.0 board=host" in out
+
+
+def test_all_tensors_preserved_needs_another_arena(sweep: Sweep) -> None:
+    kws = str(EXAMPLES / "kws.tflite")
+    preserved, reused = sweep.one("--interpreter", "preserve_all", kws), sweep.one(kws)
+    assert preserved["search"]["min_bytes"] > reused["search"]["min_bytes"]
+    assert preserved["measured"]["used_bytes"] is None
+    assert preserved["measured"]["output_digest"] == reused["measured"]["output_digest"]
+
+
+def test_results_that_cannot_be_written_are_said_so_and_the_numbers_are_not_lost(sweep: Sweep, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    sweep.results = tmp_path / "file" / "results"
+    code, document = sweep(HELLO)
+    assert code == 3
+    assert document["results"][0]["error"]["code"] == "results.unwritable"
+
+
+def test_the_time_of_a_sweep_is_bounded(sweep: Sweep) -> None:
+    code, document = sweep("--timeout", "0.1", HELLO)
+    assert code in {5, 6}
+    assert document["results"][0]["status"] == "error"
+
+
+COMMAND = [sys.executable, "-m", "harness", "sweep", "--board", "host", "--json"]
+
+
+def _command(results: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "--results", str(results), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def _journal_lines(results: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in (results / "journal").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path, after: int) -> None:
+    """Killed as soon as ``after`` trials stand in the journal; only the rest is tried by the next run."""
+    results = tmp_path / "results"
+    process = _command(results, "--step", "1", str(EXAMPLES / "kws.tflite"))
+    until = time.monotonic() + 60
+    while _journal_lines(results) < after and process.poll() is None and time.monotonic() < until:
+        os.sched_yield()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = _journal_lines(results)
+    assert kept >= after
+    finished = list(results.glob("*.json"))
+    again = _command(results, "--step", "1", str(EXAMPLES / "kws.tflite"))
+    out, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    (result,) = json.loads(out)["results"]
+    assert result["search"]["resumed_trials"] == (0 if finished else kept)
+    assert result["search"]["min_bytes"] == result["plan"]["arena"]["min_exact_bytes"]
+    assert len(result["search"]["trials"]) == 3
+    assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
+
+
+def test_ctrl_c_is_130_with_a_document_and_the_journal_kept(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    process = _command(results, HELLO, *[str(EXAMPLES / "kws.tflite")] * 20)
+    until = time.monotonic() + 60
+    while not list(results.glob("*.json")) and time.monotonic() < until:
+        os.sched_yield()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert json.loads(out)["results"][0]["status"] == "ok"
+
+
+def _one_kilobyte() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+
+def test_a_full_disk_is_said_so_without_half_a_record(tmp_path: Path) -> None:
+    """Files may not grow beyond 1 KiB: the journal's or the record's write fails as on a full disk."""
+    results = tmp_path / "results"
+    process = _command(results, HELLO, preexec_fn=_one_kilobyte)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 3, err
+    assert json.loads(out)["results"][0]["error"]["code"] == "results.unwritable"
+    assert list(results.glob("*.json")) == []
+    assert list(results.rglob("*.tmp")) == []
+
+
+def test_for_a_person_the_numbers_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--board", "host", "--results", str(tmp_path), HELLO]) == 0
+    out, err = capsys.readouterr()
+    assert "minimum that works: 1,936 B" in out
+    assert "alignas(16) static uint8_t tensor_arena[1936];" in out
+    assert "trial 1" in err
+
+
+def test_a_hostile_name_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a\x1b[31m[bold]\n.tflite"
+    path.write_bytes(Path(HELLO).read_bytes())
+    assert main(["sweep", "--board", "host", "--results", str(tmp_path), str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert "a\\x1b[31m[bold]\\x0a.tflite on host" in out
