@@ -17,8 +17,12 @@ char g_last_line[120];
 }  // namespace
 
 void log_line(const char* text) {
-  const uint32_t length = strlen(text);
-  strncpy(g_last_line, text, sizeof(g_last_line) - 1);
+  uint32_t length = strlen(text);
+  while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) --length;
+  if (length == 0) return;  // MicroPrintf ends its lines with a call of its own
+  const uint32_t kept = length < sizeof(g_last_line) - 1 ? length : sizeof(g_last_line) - 1;
+  memcpy(g_last_line, text, kept);
+  g_last_line[kept] = '\0';
   // Keep the first lines: what went wrong first explains the rest.
   if (g_log_size + length + 1 <= kLogBytes) {
     memcpy(g_log + g_log_size, text, length);

@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "monitor": ("harness.cli.monitor", "monitor", "Show what a device says on its port, decoded."),
     "replay": ("harness.cli.replay", "replay", "Decode the transcript of a link session."),
     "doctor": ("harness.cli.doctor", "doctor", "What is installed and plugged in, and what is missing for what."),
+    "build": ("harness.cli.build", "build", "Build a checked firmware image for a board."),
+    "tflm": ("harness.cli.tflm", "tflm", "Register and list TFLM libraries that firmware is linked with."),
     "completion": ("harness.cli.completion", "completion", "Print the completion script of a shell."),
 }
 

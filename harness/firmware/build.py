@@ -63,6 +63,7 @@ def build_firmware(
     ``out_dir`` receives ``src/``, ``firmware.elf`` and ``firmware.map``. Objects are cached by content in ``cache_dir``
     (default: the user's cache folder). Raises UnfitModelError, DoesNotFitError, BuildError, MissingDependencyError.
     """
+    out_dir = out_dir.resolve()  # the compiler runs in src/
     reason = mismatch(library, board)
     if reason:
         raise LibraryMismatchError(f"{library.archive}: {reason}", remedy="harness tflm list shows the others")
@@ -90,7 +91,7 @@ def build_firmware(
     )
     sources = out_dir / "src"
     _write_sources(sources, texts, {"model.bin": model.data, **_input_files(config)})
-    units = _units(sources, texts, model, board, library, config, tools, cache_dir or default_cache_dir())
+    units = _units(sources, texts, model, board, library, config, tools, (cache_dir or default_cache_dir()).resolve())
     _compile(units, tools, until, sources)
     elf_path, map_path = out_dir / "firmware.elf", out_dir / "firmware.map"
     flags = (*machine_flags(board, library), config.optimise)

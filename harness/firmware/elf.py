@@ -117,6 +117,21 @@ def read_elf(path: Path) -> ElfFacts:
     )
 
 
+def read_object_data(path: Path, symbol: str) -> bytes:
+    """The bytes of a data symbol in an object file."""
+    from elftools.elf.elffile import ELFFile
+
+    elf = ELFFile(io.BytesIO(path.read_bytes()))
+    table: Any = elf.get_section_by_name(".symtab")
+    for entry in table.iter_symbols():
+        if entry.name == symbol:
+            data: bytes = elf.get_section(entry["st_shndx"]).data()
+            return data[entry["st_value"] : entry["st_value"] + entry["st_size"]]
+    raise ElfCheckError(
+        f"{path.name} has no symbol {symbol}", remedy="this is a fault of the harness: please report it"
+    )
+
+
 def _thumb(marks: list[tuple[int, str]]) -> tuple[tuple[int, int], ...]:
     """Ranges of Thumb code by the mapping symbols ($t code, $d data): AAELF32 5.5.5."""
     ordered = sorted(marks)

@@ -106,6 +106,14 @@ def plan_layout(board: HardwareBoard, config: FirmwareConfig) -> MemoryLayout:
     )
 
 
+def default_capacity_bytes(board: HardwareBoard, config: FirmwareConfig | None = None) -> int:
+    """The capacity when nobody names one: what the first of the board's places (or the named one) holds with room left
+    for static data; a multiple of 16."""
+    place = config.arena_region if config and config.arena_region else board.layout.arena[0]
+    stack_bytes = (config.stack_bytes if config else None) or board.layout.stack_bytes
+    return _layout(board, place, stack_bytes).largest_arena_bytes(2 * STATIC_DATA_BYTES)
+
+
 def _layout(board: HardwareBoard, place: str, stack_bytes: int) -> MemoryLayout:
     try:
         arena = board.region(place)

@@ -1,0 +1,195 @@
+// A fake TFLM for tests: see README.md. Nothing here is TFLM's.
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "tensorflow/lite/micro/cortex_m_generic/debug_log_callback.h"
+#include "tensorflow/lite/micro/memory_helpers.h"
+#include "tensorflow/lite/micro/micro_interpreter.h"
+
+namespace {
+
+DebugLogCallback g_callback = nullptr;
+
+void print(const char* format, ...) {
+  char line[128];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  if (g_callback != nullptr) g_callback(line);
+}
+
+[[noreturn]] void halt() {
+  print("HALTED");
+  for (;;) asm volatile("nop");
+}
+
+uint32_t u32(const uint8_t* at) {
+  uint32_t value;
+  memcpy(&value, at, 4);
+  return value;
+}
+
+// The field of a flatbuffer table, or null: a vtable lies before the table, two bytes per field behind its header.
+const uint8_t* field(const uint8_t* table, int number) {
+  const uint8_t* vtable = table - static_cast<int32_t>(u32(table));
+  uint16_t size, offset;
+  memcpy(&size, vtable, 2);
+  if (4 + 2 * number >= size) return nullptr;
+  memcpy(&offset, vtable + 4 + 2 * number, 2);
+  return offset == 0 ? nullptr : table + offset;
+}
+const uint8_t* follow(const uint8_t* at) { return at == nullptr ? nullptr : at + u32(at); }
+uint32_t length(const uint8_t* vector) { return vector == nullptr ? 0 : u32(vector); }
+const uint8_t* element(const uint8_t* vector, uint32_t index) { return follow(vector + 4 + 4 * index); }
+
+// schema.fbs: Model.subgraphs 2, .description 3, .buffers 4; SubGraph.tensors 0, .inputs 1, .outputs 2, .operators 3;
+// Tensor.shape 0, .type 1, .buffer 2; Buffer.data 0.
+const uint8_t* subgraph_of(const uint8_t* model) { return element(follow(field(follow(model), 2)), 0); }
+
+const uint8_t* tensor_of(const uint8_t* model, uint32_t index) {
+  return element(follow(field(subgraph_of(model), 0)), index);
+}
+
+int type_of(const uint8_t* tensor) {
+  const uint8_t* type = field(tensor, 1);
+  return type == nullptr ? 0 : *type;
+}
+
+uint32_t bytes_of(const uint8_t* tensor) {
+  static const uint8_t kSizes[] = {4, 2, 4, 1, 8, 0, 1, 2, 8, 1, 8, 16, 8, 0, 0, 4, 2};
+  const int type = type_of(tensor);
+  uint32_t size = type < 17 ? kSizes[type] : 0;
+  const uint8_t* shape = follow(field(tensor, 0));
+  for (uint32_t i = 0; i < length(shape); ++i) size *= u32(shape + 4 + 4 * i);
+  return size;
+}
+
+bool is_constant(const uint8_t* model, const uint8_t* tensor) {
+  const uint8_t* index = field(tensor, 2);
+  const uint8_t* buffers = follow(field(follow(model), 4));
+  if (index == nullptr || u32(index) >= length(buffers)) return false;
+  return length(follow(field(element(buffers, u32(index)), 0))) != 0;
+}
+
+uint32_t round_up(uint32_t size) { return (size + 15) & ~15u; }
+
+}  // namespace
+
+extern "C" {
+void RegisterDebugLogCallback(DebugLogCallback callback) { g_callback = callback; }
+// Where a real resolver names a kernel, so that the linker keeps it.
+#if FAKE_CMSIS_NN
+void arm_convolve_wrapper_s8() { asm volatile("nop"); }
+void arm_fully_connected_s8() { asm volatile("nop"); }
+void fake_tflm_use_kernel(int) {
+  arm_convolve_wrapper_s8();
+  arm_fully_connected_s8();
+}
+#else
+void fake_tflm_use_kernel(int) { asm volatile("nop"); }
+#endif
+}
+
+namespace tflite {
+
+MicroAllocator* MicroAllocator::Create(uint8_t* arena, size_t) { return reinterpret_cast<MicroAllocator*>(arena); }
+MicroResourceVariables* MicroResourceVariables::Create(MicroAllocator* allocator, int) {
+  return reinterpret_cast<MicroResourceVariables*>(allocator);
+}
+TfLiteStatus TfLiteEvalTensorByteLength(const TfLiteEvalTensor* tensor, size_t* bytes) {
+  *bytes = static_cast<size_t>(tensor->dims->data[0]);
+  return kTfLiteOk;
+}
+
+MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& resolver, uint8_t* arena,
+                                   size_t arena_size, MicroResourceVariables*, MicroProfilerInterface* profiler,
+                                   bool preserve_all_tensors)
+    : model_(reinterpret_cast<const uint8_t*>(model)),
+      resolver_(&resolver),
+      arena_(arena),
+      arena_size_(arena_size),
+      profiler_(profiler),
+      preserve_all_(preserve_all_tensors) {
+  const uint8_t* subgraph = subgraph_of(model_);
+  inputs_ = length(follow(field(subgraph, 1)));
+  outputs_ = length(follow(field(subgraph, 2)));
+  operators_ = length(follow(field(subgraph, 3)));
+}
+
+// The number behind `word<` in the model's description; 0 without it.
+size_t MicroInterpreter::limit(const char* word) const {
+  const uint8_t* description = follow(field(follow(model_), 3));
+  if (description == nullptr) return 0;
+  const char* at = strstr(reinterpret_cast<const char*>(description + 4), word);
+  if (at == nullptr) return 0;
+  size_t value = 0;
+  for (at += strlen(word); *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<size_t>(*at - '0');
+  return value;
+}
+
+TfLiteStatus MicroInterpreter::AllocateTensors() {
+  if (arena_size_ < limit(" reset<")) *reinterpret_cast<volatile uint32_t*>(0xE000ED0C) = 0x05FA0004;
+  if (arena_size_ < limit(" fault<")) asm volatile("udf #0");
+  if (arena_size_ < limit(" halt<")) halt();
+  const uint8_t* subgraph = subgraph_of(model_);
+  const uint8_t* tensors = follow(field(subgraph, 0));
+  size_t needed = 0;
+  for (uint32_t i = 0; i < length(tensors); ++i) {
+    if (!is_constant(model_, element(tensors, i))) needed += round_up(bytes_of(element(tensors, i)));
+  }
+  head_ = needed;
+  tail_ = 256 + 16 * operators_;
+  used_ = head_ + tail_;
+  const size_t minimum = used_ + 24 * length(tensors);
+  if (arena_size_ < minimum) {
+    print("fake: %u bytes of arena, %u needed", static_cast<unsigned>(arena_size_), static_cast<unsigned>(minimum));
+    return kTfLiteError;
+  }
+  memset(arena_, 0, arena_size_);
+  size_t at = 0;
+  const auto place = [&](TfLiteTensor* out, uint32_t index) {
+    const uint8_t* tensor = tensor_of(model_, index);
+    out->type = static_cast<TfLiteType>(type_of(tensor));
+    out->bytes = bytes_of(tensor);
+    out->data.raw = reinterpret_cast<char*>(arena_ + at);
+    at += round_up(out->bytes);
+  };
+  const uint8_t* inputs = follow(field(subgraph, 1));
+  const uint8_t* outputs = follow(field(subgraph, 2));
+  for (uint32_t i = 0; i < inputs_ && i < kMaxTensors; ++i) place(&input_[i], u32(inputs + 4 + 4 * i));
+  for (uint32_t i = 0; i < outputs_ && i < kMaxTensors; ++i) place(&output_[i], u32(outputs + 4 + 4 * i));
+  if (arena_size_ < limit(" overrun<")) arena_[arena_size_] ^= 0xFF;
+  allocated_ = true;
+  return kTfLiteOk;
+}
+
+TfLiteStatus MicroInterpreter::Invoke() {
+  if (!allocated_ || arena_size_ < limit(" invokefail<")) {
+    print("fake: Invoke failed");
+    return kTfLiteError;
+  }
+  while (arena_size_ < limit(" hang<")) asm volatile("nop");
+  for (uint32_t i = 0; i < operators_; ++i) {
+    const uint32_t event = profiler_ != nullptr ? profiler_->BeginEvent("FAKE") : 0;
+    if (profiler_ != nullptr) profiler_->EndEvent(event);
+  }
+  const TfLiteTensor& from = input_[0];
+  for (uint32_t k = 0; k < outputs_ && k < kMaxTensors; ++k) {
+    for (uint32_t i = 0; i < output_[k].bytes; ++i) {
+      const char source = from.bytes == 0 ? 0 : from.data.raw[i % from.bytes];
+      output_[k].data.raw[i] = static_cast<char>(source ^ static_cast<char>(i));
+    }
+    if (arena_size_ < limit(" wrong<") && output_[k].bytes != 0) output_[k].data.raw[0] ^= 1;
+  }
+  return kTfLiteOk;
+}
+
+TfLiteStatus MicroInterpreter::Reset() { return kTfLiteOk; }
+TfLiteTensor* MicroInterpreter::input(size_t index) { return index < kMaxTensors ? &input_[index] : nullptr; }
+TfLiteTensor* MicroInterpreter::output(size_t index) { return index < kMaxTensors ? &output_[index] : nullptr; }
+TfLiteEvalTensor* MicroInterpreter::GetTensor(int, int) { return preserve_all_ ? &eval_ : nullptr; }
+
+}  // namespace tflite
