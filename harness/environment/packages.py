@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -125,4 +126,4 @@ def _tflm(requirements: list[Requirement], lookup: Lookup) -> Part:
 
 def _broken(part: Part, reason: str) -> Part:
     remedy = f'python -m pip install --force-reinstall "{part.name}=={part.version}", with the numpy it was built for'
-    return Part(part.kind, part.name, Status.WRONG, part.needed_for, part.version, reason, remedy, part.required)
+    return replace(part, status=Status.WRONG, detail=reason, remedy=remedy)
