@@ -10,7 +10,8 @@ from harness.plan.planners.occupancy import place_in_order
 
 
 def greedy(requests: Sequence[BufferRequest]) -> list[int]:
-    """One offset in bytes per request, in their order. Sizes may be any; offline offsets are taken as they are.
+    """One offset in bytes per request, in their order. Offline offsets are taken as they are (an empty buffer with one,
+    which no kernel asks for, would split a gap in TFLM and does not here).
 
     TFLM places the buffers with an offline offset first, then the others from the largest to the smallest, of equal
     ones the last added first (it fills its list from the end, and its sort is stable). Each goes to the lowest offset

@@ -168,7 +168,11 @@ ONE_OPERATOR: dict[str, Callable[[], bytes]] = {
     ),
     "GATHER_ND": lambda: one("GATHER_ND", [_F2], [(FLOAT, (2, 4))], [[[0], [1]]]),
     "SPLIT_V": lambda: one(
-        "SPLIT_V", [(FLOAT, (2, 4))], [(FLOAT, (2, 1)), (FLOAT, (2, 3))], [[1, 3], [1]], ("SplitVOptions", {"numSplits": 2})
+        "SPLIT_V",
+        [(FLOAT, (2, 4))],
+        [(FLOAT, (2, 1)), (FLOAT, (2, 3))],
+        [[1, 3], [1]],
+        ("SplitVOptions", {"numSplits": 2}),
     ),
     "BATCH_MATMUL_float": lambda: one(
         "BATCH_MATMUL", [(FLOAT, (2, 3)), (FLOAT, (3, 4))], [(FLOAT, (2, 4))], options=("BatchMatMulOptions", {})

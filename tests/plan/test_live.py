@@ -22,14 +22,19 @@ from harness.plan.target import target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import HostBoard
 from harness.trial import Outcome
+from tests.plan.one_operator import ONE_OPERATOR
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("tflite_micro") is None, reason="the tflite-micro wheel is Linux x86-64 only"
 )
 AMPLE_BYTES = 4_000_000
-MODELS: dict[str, Callable[[], bytes]] = EXAMPLES | {
-    f"random_{seed}": (lambda seed=seed: random_model(seed)) for seed in range(30)
-}
+#: Their outputs hold what was in the arena until enough input has come.
+NOT_YET_VALID = {"CIRCULAR_BUFFER", "SignalFramer", "SignalStacker"}
+#: Refuse random input (boxes that are none), and an output shape with an open dimension that the host board reads.
+NOT_RUN = {"TFLite_Detection_PostProcess", "RESHAPE_open"}
+MODELS: dict[str, Callable[[], bytes]] = (
+    EXAMPLES | ONE_OPERATOR | {f"random_{seed}": (lambda seed=seed: random_model(seed)) for seed in range(30)}
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +44,7 @@ def board() -> Iterator[tuple[HostBoard, Device]]:
         yield host, Device(stack.enter_context(closing(SerialLink(host.port))))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sorted(MODELS.keys() - NOT_RUN))
 def test_planned_used_and_minimum_are_what_tflm_reports_and_needs(
     name: str, board: tuple[HostBoard, Device], tmp_path: Path
 ) -> None:
@@ -59,6 +64,7 @@ def test_planned_used_and_minimum_are_what_tflm_reports_and_needs(
     assert (ample.trial.outcome, ample.trial.used_bytes) == (Outcome.WORKS, plan.used_bytes)
 
     digest = ample.report.output_digest
-    at_minimum = bench.run(plan.min_exact_bytes, digest, Deadline.after(60)).trial
+    expected = None if name in NOT_YET_VALID else digest
+    at_minimum = bench.run(plan.min_exact_bytes, expected, Deadline.after(60)).trial
     below = bench.run(plan.min_exact_bytes - 1, digest, Deadline.after(60)).trial
     assert (at_minimum.outcome, below.outcome) == (Outcome.WORKS, Outcome.TOO_SMALL)
