@@ -12,6 +12,8 @@ from harness.model.graph import Model, TensorType
 from harness.model.reader import parse_model
 from harness.shapes import dynamic_inputs, parse_shapes, with_input_shapes
 
+pytestmark = pytest.mark.backend
+
 
 def opened(model: Model, signature: tuple[int, ...]) -> Model:
     """The model with a shape signature on its first input."""
