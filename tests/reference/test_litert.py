@@ -12,10 +12,13 @@ from harness.reference.litert import run_litert
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
-pytestmark = pytest.mark.skipif(
-    not any(importlib.util.find_spec(name) for name in ("tflite_runtime", "ai_edge_litert")),
-    reason="neither tflite-runtime nor ai-edge-litert is installed",
-)
+pytestmark = [
+    pytest.mark.backend,
+    pytest.mark.skipif(
+        not any(importlib.util.find_spec(name) for name in ("tflite_runtime", "ai_edge_litert")),
+        reason="neither tflite-runtime nor ai-edge-litert is installed",
+    ),
+]
 
 
 def test_it_computes_and_names_itself() -> None:
