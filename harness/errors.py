@@ -100,3 +100,9 @@ class DeviceError(HarnessError):
 
     exit_code = ExitCode.LINK
     default_code = "device.failed"
+
+
+class InternalError(HarnessError):
+    """Something that was not foreseen: a bug of this tool, told as one, without ending the work on other models."""
+
+    default_code = "internal"

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from harness.errors import ExitCode, HarnessError
+from harness.errors import ExitCode, HarnessError, InternalError
 from harness.units import safe_text
 
 #: What a shell reports for a program that died of SIGPIPE: the reader went away.
@@ -102,7 +102,7 @@ def _as_harness_error(exc: Exception) -> HarnessError:
         return _os_error(exc)
     text = safe_text(f"{type(exc).__name__}: {exc}")
     remedy = "run again with --debug and report what it prints"
-    return _coded(f"internal error, a bug of harness: {text}", remedy, "internal", ExitCode.RESULT_BAD)
+    return InternalError(f"a bug of harness: {text}", remedy=remedy)
 
 
 def _usage_error(exc: click.UsageError) -> HarnessError:

@@ -59,13 +59,20 @@ class SerialLink:
             while True:
                 data: bytes = self._port.read(1)
                 if data:
-                    more: bytes = self._port.read(self._port.in_waiting)
-                    return data + more
+                    return data + self._read_waiting()
                 if deadline.passed:
                     return b""
         except (serial.SerialException, OSError, TypeError) as exc:
             # pyserial raises TypeError when another thread or a vanished device closed the port under it
             raise self._gone(exc) from exc
+
+    def _read_waiting(self) -> bytes:
+        """What has arrived besides; a port that vanishes here is told by the next read, with nothing lost before it."""
+        try:
+            waiting: bytes = self._port.read(self._port.in_waiting)
+        except (serial.SerialException, OSError, TypeError):
+            return b""
+        return waiting
 
     def discard_input(self) -> None:
         try:

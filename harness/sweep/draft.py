@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+import msgspec
+
 from harness import __version__
 from harness.errors import ExitCode, HarnessError, ModelFileError
 from harness.model.graph import Model
+from harness.plan.arena import ArenaPlan
 from harness.record.schema import (
     DeviceRecord,
     ErrorRecord,
@@ -48,7 +51,7 @@ class Draft:
     @classmethod
     def of(cls, request: SweepRequest) -> Draft:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        identity = ModelIdentity(str(request.model_path), "", 0)
+        identity = ModelIdentity(_unicode(str(request.model_path)), "", 0)
         return cls(request, identity, kernels=request.kernels or "", created=now, _started_s=time.monotonic())
 
     @property
@@ -57,7 +60,10 @@ class Draft:
         return bool(self.model.sha256)
 
     def identify(self, model: Model) -> None:
-        self.model = ModelIdentity(model.path, model.sha256, model.size_bytes)
+        self.model = ModelIdentity(_unicode(model.path), model.sha256, model.size_bytes)
+
+    def take_plan(self, plan: ArenaPlan) -> None:
+        self.plan = {**plan.to_dict(), "model": msgspec.to_builtins(self.model)}
 
     def fail(self, exc: HarnessError) -> None:
         """The model's fault is *failed*, everything else *error*."""
@@ -87,3 +93,8 @@ class Draft:
             warnings=tuple(self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),
         )
+
+
+def _unicode(path: str) -> str:
+    """A path as JSON can hold it: bytes of a file name that are no UTF-8 become replacement characters."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

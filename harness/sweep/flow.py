@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from harness.board.catalogue import load_board
 from harness.board.record import Board
 from harness.deadline import Deadline
 from harness.device.bench import Bench
 from harness.device.client import Device
-from harness.errors import DeviceError, HarnessError, UnfitModelError
+from harness.errors import DeviceError, HarnessError, InternalError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
 from harness.model.checks import refuse_unfit
 from harness.model.graph import Model
@@ -25,6 +27,9 @@ from harness.sweep.image import Firmware, firmware_for
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, SweepRequest
 from harness.sweep.trials import TrialSeries
+from harness.units import safe_text
+
+_LOG = logging.getLogger(__name__)
 
 #: Where the search starts when there is no plan (a model that the planner refuses, with --no-check).
 _UNPLANNED_BYTES = 16 * 1024
@@ -36,7 +41,14 @@ def sweep_model(request: SweepRequest, progress: Progress) -> Draft:
     try:
         _sweep(request, progress, draft)
     except HarnessError as exc:
+        _LOG.debug("the sweep of %s ended early", request.model_path, exc_info=True)
         draft.fail(exc)
+    except Exception as exc:
+        _LOG.debug("not foreseen", exc_info=True)
+        text = safe_text(f"{type(exc).__name__}: {exc}")
+        draft.fail(
+            InternalError(f"a bug of harness: {text}", remedy="run again with --debug and report what it prints")
+        )
     return draft
 
 
@@ -80,7 +92,7 @@ def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft)
             raise
         draft.warnings.append(f"no plan: {exc.message}")
         return None
-    draft.plan = plan.to_dict()
+    draft.take_plan(plan)
     return plan
 
 

@@ -68,7 +68,7 @@ def test_a_full_disk_names_the_file_and_the_remedy(capsys: pytest.CaptureFixture
 def test_an_unforeseen_error_is_a_sentence_and_with_debug_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(_command(ValueError("odd\x1b[31m")), []) == 1
     err = capsys.readouterr().err
-    assert "internal error, a bug of harness: ValueError: odd\\x1b[31m" in err
+    assert "a bug of harness: ValueError: odd\\x1b[31m" in err
     assert "Traceback" not in err
     assert run(_command(ValueError("odd")), ["--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err

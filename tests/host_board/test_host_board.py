@@ -257,3 +257,15 @@ def test_the_allocators_print_is_parsed() -> None:
     assert parsed.rows == (wire.AllocationRow(wire.AllocationCategory.PERSISTENT_BUFFER_DATA, 772, 924, 17),)
     with pytest.raises(ValueError, match="printed no totals"):
         parse_allocations("Failed to allocate")
+
+
+def test_success_is_monotonic_over_all_sizes_though_the_failures_are_of_many_kinds(rig: Rig) -> None:
+    """A03, A05: below the minimum TFLM crashes at some sizes and fails with other words at others."""
+    ample = rig.bench.run(AMPLE, None, soon())
+    assert ample.report is not None
+    trials = [rig.bench.run(size, ample.report.output_digest, soon()).trial for size in range(0, 2000, 48)]
+    works = [trial.outcome is Outcome.WORKS for trial in trials]
+    assert works == sorted(works)
+    assert all(trial.outcome is Outcome.TOO_SMALL for trial in trials if trial.outcome is not Outcome.WORKS)
+    assert {trial.reason for trial in trials} >= {Reason.ALLOC_FAILED, Reason.FAULT}
+    assert len({trial.detail for trial in trials}) >= 5

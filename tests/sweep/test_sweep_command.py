@@ -267,3 +267,23 @@ def test_a_hostile_name_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err
     assert "a\\x1b[31m[bold]\\x0a.tflite on host" in out
+
+
+def test_a_file_name_that_is_no_unicode_is_swept_too(sweep: Sweep, tmp_path: Path) -> None:
+    name = os.fsencode(str(tmp_path)) + b"/\xff\xfe.tflite"
+    Path(os.fsdecode(name)).write_bytes(Path(HELLO).read_bytes())
+    result = sweep.one(os.fsdecode(name))
+    assert result["model"]["path"].endswith("/\ufffd\ufffd.tflite")
+
+
+def test_without_the_interpreter_package_it_is_exit_3(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['tflite_micro'] = None\n"
+        "from harness.cli.main import main\n"
+        f"sys.exit(main(['sweep', '--board', 'host', '--json', '--results', {str(tmp_path)!r}, {HELLO!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3, done.stderr
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["error"]["code"] == "environment.missing"
+    assert "pip install tflite-micro" in result["error"]["remedy"]

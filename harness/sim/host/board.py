@@ -31,6 +31,7 @@ class HostBoard:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # numpy's threads would be forked with every boot
         )
         try:
             self.port: str = self._answer(Deadline.after(_START_TIMEOUT_S))["port"]
