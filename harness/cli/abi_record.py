@@ -1,9 +1,10 @@
-"""The struct sizes that a board reported, read from the record of a run."""
+"""The build that a board reported, read from the record of a run: struct sizes, commit, kernels, core."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,40 @@ from harness.units import quoted
 SIZES_KEY = "struct_sizes"
 
 
-def read_reported_abi(path: Path) -> Abi:
-    """The ABI of the build that made the record at ``path``. Raises UsageError where it holds no sizes."""
+@dataclass(frozen=True, slots=True)
+class ReportedBuild:
+    """``core``, ``kernels`` and ``interpreter`` are None where the record does not say."""
+
+    abi: Abi
+    core: str | None
+    kernels: str | None
+    interpreter: str | None
+
+
+def read_reported_build(path: Path) -> ReportedBuild:
+    """The build that made the record at ``path``. Raises UsageError where it holds no sizes."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as exc:
         raise UsageError(f"cannot read {path}: {exc.strerror or exc}", remedy="give the path of a record") from exc
     except ValueError as exc:
         raise UsageError(f"{path} is not JSON: {exc}", remedy="give a record that harness sweep wrote") from exc
-    sizes = next((_sizes(values[SIZES_KEY]) for values in _objects(document) if values.get(SIZES_KEY)), None)
-    if not sizes:
+    device = next((values for values in _objects(document) if values.get(SIZES_KEY)), None)
+    if device is None:
         raise UsageError(
             f"{path} holds no struct sizes: the device that made it did not report any",
             remedy="make a record with a firmware that reports them: harness sweep --board NAME MODEL",
         )
-    commits = [values["tflm_commit"] for values in _objects(document) if isinstance(values.get("tflm_commit"), str)]
-    if not commits:
+    commit = _text(device, "tflm_commit")
+    if commit is None:
         raise UsageError(f"{path} does not say which TFLM the device runs", remedy="sweep the board again")
-    return abi_reported(sizes, _device_commit(document) or commits[0])
+    target = next((values for values in _objects(document) if _text(values, "core") and _text(values, "abi")), {})
+    return ReportedBuild(
+        abi=abi_reported(_sizes(device[SIZES_KEY]), commit),
+        core=_text(target, "core"),
+        kernels=_text(device, "kernels"),
+        interpreter=_text(device, "interpreter"),
+    )
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -46,12 +63,9 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from _objects(inner)
 
 
-def _device_commit(document: Any) -> str | None:
-    """The commit that stands beside the sizes: the device's, not the plan's."""
-    for values in _objects(document):
-        if values.get(SIZES_KEY) and isinstance(values.get("tflm_commit"), str):
-            return str(values["tflm_commit"])
-    return None
+def _text(values: Mapping[str, Any], key: str) -> str | None:
+    value = values.get(key)
+    return value if isinstance(value, str) and value else None
 
 
 def _sizes(value: Any) -> dict[str, int]:

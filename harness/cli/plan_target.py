@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 from harness.abi import Abi, abi_named
 from harness.board.record import Board, HardwareBoard
+from harness.cli.abi_record import ReportedBuild, read_reported_build
 from harness.errors import UsageError
 from harness.plan.fit import Place
-from harness.plan.target import Interpreter, PlanTarget, target_for
+from harness.plan.target import Interpreter, Kernels, PlanTarget, target_for
 
-#: What the firmware of this tool takes beside the model's arena and the stack (issue: < 6 KiB).
+#: What the firmware of this tool takes beside the model's arena and the stack, at most.
 FIRMWARE_DATA_BYTES = 6 * 1024
 
 
@@ -49,17 +51,31 @@ def choose_target(options: TargetOptions) -> ChosenTarget:
                 f"--preserve-all-tensors contradicts --interpreter {interpreter}", remedy="give one of the two"
             )
         interpreter = Interpreter.PRESERVE_ALL.value
-    core = options.core or (board.core if board else None)
+    reported = _reported(options)
+    core = options.core or (board.core if board else reported.core if reported else None)
     abi_name = options.abi or (board.abi if board else None)
-    target = target_for(core, abi=abi_name, kernels=options.kernels, interpreter=interpreter)
-    abi = abi_named(target.abi)
-    if options.abi_from is not None:
-        from harness.cli.abi_record import read_reported_abi
+    kernels = options.kernels or (_known(Kernels, reported.kernels) if reported else None)
+    interpreter = interpreter or (_known(Interpreter, reported.interpreter) if reported else None)
+    target = target_for(core, abi=abi_name, kernels=kernels, interpreter=interpreter)
+    places = places_of(board) if isinstance(board, HardwareBoard) else ()
+    if reported is None:
+        return ChosenTarget(target, abi_named(target.abi), places)
+    abi = reported.abi
+    target = replace(target, abi="lp64" if abi.pointer_bytes == 8 else "ilp32", tflm_commit=abi.tflm_commit)
+    return ChosenTarget(target, abi, places)
 
-        abi = read_reported_abi(options.abi_from)
-        base = "lp64" if abi.pointer_bytes == 8 else "ilp32"
-        target = replace(target, abi=base, tflm_commit=abi.tflm_commit)
-    return ChosenTarget(target, abi, places_of(board) if isinstance(board, HardwareBoard) else ())
+
+def _reported(options: TargetOptions) -> ReportedBuild | None:
+    if options.abi_from is None:
+        return None
+    if options.abi:
+        raise UsageError("--abi-from already says the ABI", remedy="leave --abi away")
+    return read_reported_build(options.abi_from)
+
+
+def _known(values: type[Enum], text: str | None) -> str | None:
+    """What a record says, if it is one of the values that a plan knows."""
+    return text if text in {value.value for value in values} else None
 
 
 def places_of(board: HardwareBoard) -> tuple[Place, ...]:

@@ -31,9 +31,12 @@ class Overview:
     stages: tuple[Stage, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """What is added to the JSON form of the plan."""
+        """The JSON form of the plan, with what is seen in it. ``peak.buffers`` are indices into ``placements``."""
         view, peak = self.view, self.peak
-        return {
+        document = self.plan.to_dict()
+        for index, placement in enumerate(document["placements"]):
+            placement |= {"name": _plain_name(view, index), "use": view.use(index).value}
+        return document | {
             "regions": [
                 {"section": region.section, "name": region.name, "bytes": region.size_bytes} for region in self.regions
             ],
@@ -43,9 +46,6 @@ class Overview:
                 "live_bytes": peak.live_bytes,
                 "buffers": list(peak.buffers),
             },
-            "buffers": [
-                {"name": _plain_name(view, index), "use": view.use(index).value} for index in range(len(view.requests))
-            ],
             "steps": [step.label for step in view.steps],
             "wins": [{"text": win.text, "saved_bytes": win.saved_bytes} for win in self.wins],
             "stages": [

@@ -122,9 +122,14 @@ def _blocks(picture: ArenaPicture, x: _Axis, y: _Axis, step: float, scale: float
         shapes.append(Rect(left, top, width, height, colour, "#ffffff" if width > 6 else colour, tip))
         room = int(width / 6.2) - 1
         if height >= 13 and room >= 3:
-            text = safe_text(block.label, room)
-            shapes.append(Text(left + width / 2, top + height / 2 + 4, text, 10.5, "middle"))
+            shapes.append(Text(left + width / 2, top + height / 2 + 4, _fitting(block.label, room), 10.5, "middle"))
     return shapes
+
+
+def _fitting(label: str, room: int) -> str:
+    """The label, cut to ``room`` characters; where there is little room only its number."""
+    text = safe_text(label, room)
+    return text if room >= 10 or len(text) <= room else label.split(" ")[0][:room]
 
 
 def _byte_axis(total: int, y: _Axis) -> _Shapes:

@@ -62,7 +62,7 @@ class PlanReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of one model."""
-        document = self.plan.to_dict() | self.overview.to_dict()
+        document = self.overview.to_dict()
         if self.recommendation is not None:
             given = self.recommendation
             document["recommended"] = {"headroom": given.headroom, "arena_bytes": given.size_bytes}

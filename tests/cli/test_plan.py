@@ -318,24 +318,33 @@ def test_names_of_a_model_cannot_steer_the_terminal(capsys: pytest.CaptureFixtur
     ElementTree.fromstring((tmp_path / "h.svg").read_text(encoding="utf-8"))
 
 
-def test_sizes_that_a_board_reported_make_the_plan_an_estimate_when_they_differ(
+def test_a_record_gives_sizes_core_kernels_and_interpreter(
     capsys: pytest.CaptureFixture[str], hello: Path, tmp_path: Path
 ) -> None:
     commit = "90b983c2b3f1480642e040bbd2ddb37b998f3424"
+    device = {"tflm_commit": commit, "kernels": "reference", "interpreter": "recording"}
+    target = {"tflm_commit": "0" * 40, "core": "cortex-m7", "abi": "ilp32"}
     record = tmp_path / "record.json"
-    same = {
-        "plan": {"tflm_commit": "0" * 40},
-        "measured": {"tflm_commit": commit, "struct_sizes": {"TfLiteEvalTensor": 12}},
-    }
+    same = {"plan": {"target": target}, "device": device | {"struct_sizes": {"TfLiteEvalTensor": 12}}}
     record.write_text(json.dumps(same), encoding="utf-8")
     exact = document(capsys, hello, "--abi-from", record)
-    assert (exact["arena"]["confidence"], exact["target"]["tflm_commit"]) == ("exact", commit)
-    record.write_text(json.dumps({"tflm_commit": commit, "struct_sizes": {"TfLiteEvalTensor": 16}}), encoding="utf-8")
-    other = document(capsys, hello, "--abi-from", record)
-    assert other["arena"]["confidence"] == "estimated"
-    assert "sizeof(TfLiteEvalTensor) is 16 on the board, 12 here" in other["arena"]["reasons"]
+    assert exact["arena"]["confidence"] == "exact"
+    assert exact["target"] == {
+        "abi": "ilp32",
+        "core": "cortex-m7",
+        "kernels": "reference",
+        "interpreter": "recording",
+        "tflm_commit": commit,
+    }
+    plain = document(capsys, hello, "--abi-from", record, "--interpreter", "plain", "--core", "cortex-m0")["target"]
+    assert (plain["interpreter"], plain["core"], plain["kernels"]) == ("plain", "cortex-m0", "reference")
+    other = same | {"device": device | {"struct_sizes": {"TfLiteEvalTensor": 16}}}
+    record.write_text(json.dumps(other), encoding="utf-8")
+    found = document(capsys, hello, "--abi-from", record)
+    assert found["arena"]["confidence"] == "estimated"
+    assert "sizeof(TfLiteEvalTensor) is 16 on the board, 12 here" in found["arena"]["reasons"]
     tensors = exact["categories"]["TfLiteEvalTensor data"]["count"]
-    assert other["categories"]["TfLiteEvalTensor data"]["requested_bytes"] == 16 * tensors
+    assert found["categories"]["TfLiteEvalTensor data"]["requested_bytes"] == 16 * tensors
 
 
 @pytest.mark.parametrize(
@@ -343,7 +352,7 @@ def test_sizes_that_a_board_reported_make_the_plan_an_estimate_when_they_differ(
     [
         ("{", "is not JSON"),
         ("{}", "holds no struct sizes"),
-        ('{"struct_sizes": {"a": "x"}}', "has no size in bytes"),
+        ('{"tflm_commit": "90b983c", "struct_sizes": {"a": "x"}}', "has no size in bytes"),
         ('{"struct_sizes": {"void*": 4}}', "does not say which TFLM"),
     ],
 )
