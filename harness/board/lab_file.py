@@ -84,7 +84,7 @@ def read_lab(path: Path) -> Lab:
 
 
 def find_lab(path: Path | None = None) -> Lab | None:
-    """The named file; else ``lab.yaml`` in the working directory, else in the user's config folder; None without one."""
+    """The named file; else ``lab.yaml`` in the working directory, else in the user's config folder, or None."""
     if path is not None:
         return read_lab(path)
     for candidate in lab_files():
