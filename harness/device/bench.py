@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.deadline import Deadline
@@ -39,6 +40,7 @@ class Bench:
         trial_timeout_s: float,
         boot_timeout_s: float = 5.0,
         link_tries: int = 3,
+        symbol_at: Callable[[int], str] = lambda _address: "",
     ) -> None:
         self.probe = probe
         self.device = device
@@ -47,6 +49,7 @@ class Bench:
         self.trial_timeout_s = trial_timeout_s
         self._boot_timeout_s = boot_timeout_s
         self._link_tries = link_tries
+        self._symbol_at = symbol_at
 
     def boot(self, deadline: Deadline) -> wire.Hello:
         """One fresh boot of the flashed image; DeviceError when another image answers."""
@@ -128,9 +131,8 @@ class Bench:
             if held != generator.digest(data):
                 raise LinkError(f"input {index} arrived with other bytes than were sent", remedy="run again")
 
-    @staticmethod
     def _judged(
-        evidence: Evidence, arena_bytes: int, ample_digest: int | None, seconds: float, attempts: int
+        self, evidence: Evidence, arena_bytes: int, ample_digest: int | None, seconds: float, attempts: int
     ) -> TrialRun:
         verdict = judge(evidence, arena_bytes, ample_digest)
         report = evidence if isinstance(evidence, wire.TrialReport) else None
@@ -139,10 +141,15 @@ class Bench:
             arena_bytes,
             verdict.outcome,
             verdict.reason,
-            verdict.detail,
+            verdict.detail + self._where(evidence),
             used_bytes=used if verdict.outcome is Outcome.WORKS else None,
             output_digest=f"{report.output_digest:016x}" if report and verdict.outcome is Outcome.WORKS else "",
             seconds=round(seconds, 4),
             attempts=attempts,
         )
         return TrialRun(trial, report, evidence if isinstance(evidence, wire.FaultRecord) else None)
+
+    def _where(self, evidence: Evidence) -> str:
+        """The function that a fault record's PC is in."""
+        name = self._symbol_at(evidence.pc) if isinstance(evidence, wire.FaultRecord) and evidence.pc else ""
+        return f", in {safe_text(name)}" if name else ""

@@ -70,6 +70,7 @@ class Chip:
     #: CTRL-AP of an nRF: erase everything and open the chip. None where the chip has no such port.
     mass_erase: Callable[[], None] | None
     violations: list[str]
+    set_identity: Callable[[int], None]
 
     def reset_devices(self) -> None:
         for device in self.bus.devices():
@@ -200,7 +201,8 @@ def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
     bus.add_device(power, 0x4000_7000)
     bus.add_device(watchdog, 0x4000_3000)
     bus.add_device(uart, board.uart.base)
-    bus.add_device(stm32_system.Stm32DebugMcu(0x1000_0000 | board.id_code.value), 0xE004_2000, 0x1000)
+    identity = stm32_system.Stm32DebugMcu(0x1000_0000 | board.id_code.value)
+    bus.add_device(identity, 0xE004_2000, 0x1000)
     for n, port in enumerate(ports):
         bus.add_device(port, gpio_at + 0x400 * n)
         register = 0x4C if board.family is Family.STM32L4 else 0x30
@@ -222,6 +224,7 @@ def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
         is_protected=lambda: controller.protection_level > 0,
         mass_erase=None,
         violations=[],
+        set_identity=lambda value: setattr(identity, "idcode", value),
     )
     _wire_stm32(chip, clock, power, watchdog, ports, rcc_at)
     return chip
@@ -362,6 +365,7 @@ def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
         is_protected=lambda: protected["now"],
         mass_erase=mass_erase,
         violations=[],
+        set_identity=lambda value: facts.update({0x100: value}),
     )
     # The protection takes effect, and ends, at a reset.
     uicr.on_reset = lambda: protected.update(now=uicr.protected)

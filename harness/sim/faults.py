@@ -1,7 +1,6 @@
 """Defects to put into a twin: what goes wrong on real rigs, on purpose.
 
-Each has a name and one value, so that ``--sim-fault NAME=VALUE`` can say it. Serial ones are kept by the wire, flash
-ones by the flash array, the others here.
+Serial ones are kept by the wire, flash ones by the flash array, those of the probe here; `injection` gives them names.
 """
 
 from __future__ import annotations

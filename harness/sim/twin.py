@@ -121,6 +121,16 @@ class Twin:
         self.power_off()
         self.power_on()
 
+    def lose_power(self) -> None:
+        """From within a slice: the supply breaks down and does not come back."""
+        self._powered = False
+        self.chip.core.hold_in_reset()
+        self.chip.core.end_slice()
+
+    def request_power_cycle(self) -> None:
+        """From within a slice: the supply dips after this instruction."""
+        self.request_reset("brownout")
+
     def assert_reset(self, asserted: bool) -> None:
         """The NRST line."""
         with self.turn() as chip:
@@ -138,6 +148,9 @@ class Twin:
 
     def _system_reset(self) -> None:
         cause, self._next_cause = self._next_cause, "software"
+        if cause == "brownout":
+            for ram in self.chip.rams:
+                ram.erase()
         self.chip.cause.flags |= {cause, "pin"} if self.board.family.value.startswith("stm32") else {cause}
         self._boot()
 

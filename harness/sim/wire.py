@@ -8,6 +8,7 @@ import os
 import select
 import sys
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +20,9 @@ _BUFFER_LIMIT = 1 << 20
 
 
 class Endpoint(Protocol):
-    """The host's end of the line."""
+    """The host's end of the line. ``url`` is what pyserial opens."""
+
+    url: str
 
     def host_baud(self) -> int:
         """What the host's port is set to; 0 when that cannot be told."""
@@ -52,7 +55,7 @@ class PseudoTerminal:
 
         self._termios = termios
         self._master, slave = pty.openpty()
-        self.path = os.ttyname(slave)
+        self.url = os.ttyname(slave)
         tty.setraw(slave)
         os.close(slave)
         os.set_blocking(self._master, False)
@@ -180,15 +183,26 @@ class Wire:
         self._incoming: deque[int] = deque()
         self.sent_bytes = 0
         self.received_bytes = 0
+        #: How much faster the board's clock is than its firmware believes.
+        self.clock_factor = 1.0
+        self._alarm: tuple[int, Callable[[], None]] | None = None
+
+    def after_bytes(self, count: int, action: Callable[[], None]) -> None:
+        """Call ``action`` once, when ``count`` more bytes have been sent to the host."""
+        self._alarm = (self.sent_bytes + count, action)
 
     # --- the device's side ------------------------------------------------------------------------------------
 
     def send(self, byte: int, baud: int) -> None:
+        baud = int(baud * self.clock_factor)
         if self._burst and baud != self._burst_baud:
             self.flush()
         self._burst_baud = baud
         self._burst.append(byte)
         self.sent_bytes += 1
+        if self._alarm and self.sent_bytes >= self._alarm[0]:
+            action, self._alarm = self._alarm[1], None
+            action()
         if len(self._burst) >= 1024:
             self.flush()
 
@@ -200,7 +214,9 @@ class Wire:
                 return None
             if self.faults.echo:
                 self.endpoint.write(data)
-            self._incoming.extend(self.faults.to_device(resample(data, self.endpoint.host_baud(), baud)))
+            self._incoming.extend(
+                self.faults.to_device(resample(data, self.endpoint.host_baud(), int(baud * self.clock_factor)))
+            )
             if not self._incoming:
                 return None
         self.received_bytes += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.board.record import Board
 from harness.device.bench import TrialRun
 from harness.device.client import LinkCounts
 from harness.plan.arena import ArenaPlan, Confidence
@@ -63,14 +64,19 @@ def trial_from_record(record: TrialRecord) -> Trial:
     )
 
 
-def device_record(hello: wire.Hello, struct_sizes: dict[str, wire.SizeRow] | None = None) -> DeviceRecord:
+def timing_of(hello: wire.Hello, board: Board) -> str:
+    """What the device's counts are counts of. A twin counts instructions, whatever its firmware takes them for."""
+    return "instructions" if board.is_simulated else hello.timing.name.lower()
+
+
+def device_record(hello: wire.Hello, timing: str, struct_sizes: dict[str, wire.SizeRow] | None = None) -> DeviceRecord:
     return DeviceRecord(
         build_id=hello.build_id.hex(),
         tflm_commit=hello.tflm_commit,
         kernels=hello.kernels.name.lower(),
         interpreter=hello.interpreter.name.lower(),
         abi=hello.abi.name.lower(),
-        timing=hello.timing.name.lower(),
+        timing=timing,
         capacity_bytes=hello.capacity_bytes,
         base_alignment=hello.base_alignment,
         base_address=None if hello.base_address == wire.UNKNOWN_U64 else hello.base_address,
@@ -80,7 +86,9 @@ def device_record(hello: wire.Hello, struct_sizes: dict[str, wire.SizeRow] | Non
     )
 
 
-def measured_record(run: TrialRun, hello: wire.Hello, allocations: wire.Allocations | None) -> MeasuredRecord:
+def measured_record(
+    run: TrialRun, hello: wire.Hello, timing: str, allocations: wire.Allocations | None
+) -> MeasuredRecord:
     """What the ample run told; ``run`` worked."""
     report = run.report
     assert report is not None
@@ -97,7 +105,7 @@ def measured_record(run: TrialRun, hello: wire.Hello, allocations: wire.Allocati
         stack_used_bytes=_known(report.stack_used_bytes),
         allocate_cycles=report.allocate_cycles or None,
         invoke_cycles=report.invoke_cycles or None,
-        timing=hello.timing.name.lower(),
+        timing=timing,
         clock_hz=hello.clock_hz or None,
     )
 

@@ -19,15 +19,16 @@ from harness.reconcile import reconcile
 from harness.record.journal import Journal
 from harness.record.schema import SweepRecord
 from harness.record.store import write_record
-from harness.rig import OpenRig, RigOptions, open_rig
+from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
 from harness.sweep.ample import ample_sizes
 from harness.sweep.draft import Draft
-from harness.sweep.image import Firmware, firmware_for
+from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, SweepRequest
 from harness.sweep.trials import TrialSeries
 from harness.units import safe_text
+from harness.wire.messages import BOOT_LINE_PREFIX
 
 _LOG = logging.getLogger(__name__)
 
@@ -80,8 +81,22 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
     draft.inputs = inputs.source
     progress.stage("plan")
     plan = _plan(model, firmware, request, draft)
-    with open_rig(board, RigOptions(firmware.interpreter, request.transcript)) as rig:
-        _measure_and_search(rig, firmware, model, inputs, plan, progress, deadline, draft)
+    predicted = plan.min_exact_bytes if plan else _UNPLANNED_BYTES
+    progress.stage("build")
+    program = firmware.program(model, predicted)
+    with open_rig(board, rig_options(request, firmware.interpreter)) as rig:
+        _measure_and_search(rig, program, model, inputs, plan, predicted, progress, deadline, draft)
+
+
+def rig_options(request: SweepRequest, interpreter: str) -> RigOptions:
+    """What the request says about the rig."""
+    return RigOptions(
+        interpreter,
+        request.transcript,
+        request.rig,
+        save_to=request.results / "saved-firmware" if request.save_foreign else None,
+        own_mark=BOOT_LINE_PREFIX.encode(),
+    )
 
 
 def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft) -> ArenaPlan | None:
@@ -98,26 +113,34 @@ def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft)
 
 def _measure_and_search(
     rig: OpenRig,
-    firmware: Firmware,
+    program: Program,
     model: Model,
     inputs: ModelInputs,
     plan: ArenaPlan | None,
+    predicted: int,
     progress: Progress,
     deadline: Deadline,
     draft: Draft,
 ) -> None:
     request = draft.request
-    image = firmware.image(model)
+    image = program.image
     progress.stage("flash")
     rig.probe.flash(image, deadline)
     device = Device(rig.link, on_text=progress.device_text)
-    bench = Bench(rig.probe, device, image, inputs.plan, trial_timeout_s=request.trial_timeout_s)
+    bench = Bench(
+        rig.probe,
+        device,
+        image,
+        inputs.plan,
+        trial_timeout_s=request.trial_timeout_s,
+        symbol_at=program.symbol_at,
+    )
     progress.stage("boot")
     hello = bench.boot(deadline)
-    draft.device = evidence.device_record(hello)
+    timing = evidence.timing_of(hello, rig.board)
+    draft.device = evidence.device_record(hello, timing)
     require_alignment(hello.base_alignment, rig.board)
-    predicted = plan.min_exact_bytes if plan else _UNPLANNED_BYTES
-    observation = Observation(device, hello, model, inputs, deadline, compare=request.reference)
+    observation = Observation(device, hello, timing, model, inputs, deadline, compare=request.reference)
     identity = {
         "model": model.sha256,
         "board": request.board,

@@ -5,9 +5,15 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
+from typing import Protocol
 
-from harness.board.record import Board
-from harness.errors import BuildError, UsageError
+import msgspec
+
+from harness.board.record import Board, HardwareBoard
+from harness.errors import UsageError
+from harness.firmware.image import FirmwareImage
+from harness.firmware.library import TflmLibrary, choose_library
 from harness.model.graph import Model
 from harness.plan.target import Kernels, PlanTarget, target_for
 from harness.probe.protocol import FlashImage
@@ -15,35 +21,94 @@ from harness.sweep.request import SweepRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Firmware:
+class Program:
+    """What is flashed, and the ELF behind it; the host board has none."""
+
+    image: FlashImage
+    firmware: FirmwareImage | None = None
+
+    def symbol_at(self, address: int) -> str:
+        """The function that the address is in, or ``""``."""
+        return self.firmware.symbol_at(address) if self.firmware else ""
+
+
+class Firmware(Protocol):
     """The build that runs on a board: ``target`` is what plans are made for."""
 
-    board: Board
+    @property
+    def target(self) -> PlanTarget: ...
+
+    @property
+    def interpreter(self) -> str: ...
+
+    def program(self, model: Model, predicted_bytes: int) -> Program:
+        """``predicted_bytes``: the smallest arena that has to have room, by the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFirmware:
+    """The tflite-micro package on this computer."""
+
     target: PlanTarget
     interpreter: str
 
-    def image(self, model: Model) -> FlashImage:
+    def program(self, model: Model, predicted_bytes: int) -> Program:  # noqa: ARG002
         """The host board takes the model itself; its build id names the package and the interpreter that run it."""
         package = metadata.version("tflite-micro")
         identity = f"host {package} {self.interpreter} {model.sha256}"
-        return FlashImage(
-            build_id=hashlib.sha256(identity.encode()).hexdigest()[:32],
-            model_sha256=model.sha256,
-            model_path=model.path,
+        build_id = hashlib.sha256(identity.encode()).hexdigest()[:32]
+        return Program(FlashImage(build_id=build_id, model_sha256=model.sha256, model_path=model.path))
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFirmware:
+    """A firmware built for a chip. A twin runs the very image of its board."""
+
+    board: HardwareBoard
+    target: PlanTarget
+    interpreter: str
+    library: TflmLibrary
+    folder: Path
+
+    def program(self, model: Model, predicted_bytes: int) -> Program:
+        """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
+        from harness.firmware.build import build_firmware
+        from harness.firmware.config import FirmwareConfig, Interpreter
+        from harness.firmware.layout import STATIC_DATA_BYTES, plan_layout
+
+        least = FirmwareConfig(capacity_bytes=max(16, predicted_bytes))
+        layout = plan_layout(self.board, least)
+        config = FirmwareConfig(
+            capacity_bytes=max(least.capacity_bytes, layout.largest_arena_bytes(2 * STATIC_DATA_BYTES)) // 16 * 16,
+            arena_region=layout.arena_place,
+            interpreter=Interpreter(self.interpreter),
         )
+        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}"
+        built = build_firmware(model, self.board, self.library, config, self.folder / name)
+        return Program(FlashImage(built.build_id, model.sha256, built.segments, model.path), built)
 
 
 def firmware_for(board: Board, request: SweepRequest) -> Firmware:
-    """Raises UsageError for a choice that the board's build of TFLM does not offer."""
-    if board.kind != "host":
-        raise BuildError(f"no firmware can be built for {board.name} yet", remedy="take --board host")
+    """Raises UsageError for a choice that the board's build of TFLM does not offer, LibraryMismatchError where there is
+    no library for it."""
+    if request.interpreter not in {"recording", "preserve_all"}:
+        raise UsageError(f"no board has a {request.interpreter} interpreter", remedy="recording or preserve_all")
+    if not isinstance(board, HardwareBoard):
+        return _host_firmware(board, request)
+    from harness.firmware.registry import Registry
+
+    target = target_for(board.core, kernels=request.kernels, interpreter=request.interpreter)
+    chip = msgspec.structs.replace(board, name=board.base_name, kind="hardware")
+    library = choose_library(Registry().libraries(), chip, target.kernels.value)
+    return CrossFirmware(chip, target, request.interpreter, library, request.results / "firmware")
+
+
+def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
     if request.kernels not in {None, Kernels.REFERENCE.value}:
         raise UsageError(
             f"the host board has the reference kernels, not {request.kernels}",
             remedy="leave --kernels away, or name a board with a Cortex-M core",
             code="kernels.not_on_board",
         )
-    if request.interpreter not in {"recording", "preserve_all"}:
-        raise UsageError(f"the host board has no {request.interpreter} interpreter", remedy="recording or preserve_all")
     target = target_for(board.core, kernels=request.kernels, interpreter=request.interpreter)
-    return Firmware(board, target, request.interpreter)
+    return HostFirmware(target, request.interpreter)

@@ -27,6 +27,7 @@ class Observation:
 
     device: Device
     hello: wire.Hello
+    timing: str
     model: Model
     inputs: ModelInputs
     deadline: Deadline
@@ -37,7 +38,7 @@ class Observation:
         if self.hello.can(wire.Capability.ALLOCATIONS):
             allocations = self.device.allocations(self.deadline.sooner(5.0))
         reference = self._reference(run) if self.compare else None
-        return measured_record(run, self.hello, allocations), reference
+        return measured_record(run, self.hello, self.timing, allocations), reference
 
     def _reference(self, run: TrialRun) -> ReferenceRecord:
         assert run.report is not None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from harness.board.lab_file import RigEntry
 from harness.inputs import InputChoice
 from harness.trial import Trial
 
@@ -13,7 +14,8 @@ from harness.trial import Trial
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
     """One model on one board. ``timeout_s`` bounds the whole sweep, ``trial_timeout_s`` one trial. ``check`` False goes
-    on with a model that the checks refuse. ``results`` is the folder of records and journals."""
+    on with a model that the checks refuse. ``results`` is the folder of records and journals. ``rig`` None: the only
+    one with such a board. ``save_foreign``: keep a firmware that is not ours before it is overwritten."""
 
     model_path: Path
     board: str
@@ -29,6 +31,8 @@ class SweepRequest:
     resume: bool = True
     results: Path = Path("results")
     transcript: Path | None = None
+    rig: RigEntry | None = None
+    save_foreign: bool = True
 
 
 class Progress(Protocol):

@@ -42,7 +42,7 @@ def run_firmware(
 
     def run(program: str, board: str, *defines: str) -> tuple[Twin, serial.Serial]:
         twin = make_twin(board)
-        ports.append(serial.Serial(twin.endpoint.path, 115200, timeout=5))
+        ports.append(serial.Serial(twin.endpoint.url, 115200, timeout=5))
         burn(twin, compile_firmware(program, board, firmware_dir, *defines))
         twin.assert_reset(True)
         twin.assert_reset(False)

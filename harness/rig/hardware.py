@@ -1,0 +1,73 @@
+"""A real board: find its probe and its serial port, lock both, open them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.board.lab_file import RigEntry
+from harness.board.record import HardwareBoard
+from harness.deadline import Deadline
+from harness.link.ports import list_ports
+from harness.link.protocol import Link
+from harness.link.serial_link import SerialLink
+from harness.probe.attached import attached_probes
+from harness.probe.protocol import FlashImage, Probe
+from harness.probe.pyocd_probe import PyOcdProbe
+from harness.rig.lock import RigLock
+from harness.rig.pairing import choose_probe, find_probe, port_of
+
+_USB = "usb:"
+
+
+@dataclass(frozen=True, slots=True)
+class LockedProbe:
+    """A probe whose rig is held until it is closed. Implements ``Probe``."""
+
+    probe: PyOcdProbe
+    lock: RigLock
+
+    def flash(self, image: FlashImage, deadline: Deadline) -> None:
+        self.probe.flash(image, deadline)
+
+    def reset(self, deadline: Deadline) -> None:
+        self.probe.reset(deadline)
+
+    def read_memory(self, address: int, size: int, deadline: Deadline) -> bytes:
+        return self.probe.read_memory(address, size, deadline)
+
+    def close(self) -> None:
+        self.probe.close()
+        self.lock.release()
+
+
+def open_hardware(
+    board: HardwareBoard, entry: RigEntry | None, save_to: Path | None, own_mark: bytes
+) -> tuple[Probe, Link]:
+    """Raises ProbeError (absent, busy), UsageError (a choice is needed) or LinkError (the port does not open)."""
+    uid = probe_uid(board, entry)
+    rig = entry.name if entry else board.name
+    lock = RigLock(f"rig {rig} (probe {uid})")
+    try:
+        probe = LockedProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock)
+        return probe, SerialLink(serial_url(uid, entry), board.uart.baud)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def probe_uid(board: HardwareBoard, entry: RigEntry | None) -> str:
+    """The id of the probe: the entry's, or that of the only such board on the desk."""
+    if entry and entry.is_remote:
+        return entry.probe
+    probes = attached_probes()
+    return find_probe(entry.probe, probes).uid if entry and entry.probe else choose_probe(board, probes).uid
+
+
+def serial_url(uid: str, entry: RigEntry | None) -> str:
+    """What pyserial opens: the entry's port, or the one with the probe's own USB serial number."""
+    port: Any = entry.port if entry else ""
+    if port and not port.startswith(_USB):
+        return str(port)
+    return port_of(port.removeprefix(_USB) or uid, list_ports()).device

@@ -1,0 +1,123 @@
+"""Opening a rig: from a board to a probe that flashes and resets it, and the link that talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.board.lab_file import RigEntry, find_lab
+from harness.board.record import Board, HardwareBoard
+from harness.errors import ProbeError, UsageError
+from harness.link.protocol import Link
+from harness.link.transcript import TranscribedLink
+from harness.probe.protocol import Probe
+
+
+@dataclass(frozen=True, slots=True)
+class RigOptions:
+    """``interpreter``: recording or preserve_all, for the host board (elsewhere it is part of the firmware).
+    ``transcript`` is the file that the link's traffic is written to. ``rig``: which of the lab's entries; None: the
+    only one that fits the board. ``save_to``: where a firmware that is not ours is kept before it is overwritten; None:
+    nowhere. ``own_mark``: bytes that every firmware of ours has."""
+
+    interpreter: str = "recording"
+    transcript: Path | None = None
+    rig: RigEntry | None = None
+    save_to: Path | None = None
+    own_mark: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRig:
+    """A board that is connected. ``close`` ends the link and then the probe."""
+
+    board: Board
+    probe: Probe
+    link: Link
+
+    def close(self) -> None:
+        self.link.close()
+        self.probe.close()
+
+
+#: Opens one kind of board: probe and link. Both are closed by the rig.
+Opener = Callable[[Board, RigOptions], tuple[Probe, Link]]
+
+
+@contextmanager
+def open_rig(board: Board, options: RigOptions) -> Iterator[OpenRig]:
+    """The rig of a board, closed at the end. Raises ProbeError or LinkError when it cannot be opened."""
+    probe, link = OPENERS[board.kind](board, options)
+    rig = OpenRig(board, probe, TranscribedLink(link, options.transcript) if options.transcript else link)
+    try:
+        yield rig
+    finally:
+        rig.close()
+
+
+def rig_for(board: Board, name: str | None = None) -> RigEntry | None:
+    """The lab's entry for the board, or the one of this name; None where no lab file tells.
+
+    Raises UsageError when several entries have such a board, or the named one has another.
+    """
+    lab = find_lab()
+    if lab is None:
+        if name is not None:
+            raise UsageError(
+                f"there is no lab.yaml that could have a rig {name}",
+                remedy="harness lab discover proposes one",
+                code="lab.missing",
+            )
+        return None
+    if name is not None:
+        entry = lab.rig(name)
+        if entry.board != board.name:
+            raise UsageError(
+                f"rig {name} has a {entry.board}, asked for was {board.name}",
+                remedy="name the board that is on the rig",
+            )
+        return entry
+    fitting = [entry for entry in lab.rigs if entry.board == board.name]
+    if len(fitting) > 1:
+        raise UsageError(
+            f"{len(fitting)} rigs have a {board.name}: {', '.join(entry.name for entry in fitting)}",
+            remedy="say which: --rig NAME",
+            code="rig.ambiguous",
+        )
+    return fitting[0] if fitting else None
+
+
+def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:
+    from harness.link.serial_link import SerialLink
+    from harness.sim.host.board import HostBoard
+
+    probe = HostBoard(interpreter=options.interpreter.upper())
+    try:
+        return probe, SerialLink(probe.port)
+    except BaseException:
+        probe.close()
+        raise
+
+
+def _open_hardware(board: Board, options: RigOptions) -> tuple[Probe, Link]:
+    from harness.rig.hardware import open_hardware
+
+    return open_hardware(_with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark)
+
+
+def _open_twin(board: Board, options: RigOptions) -> tuple[Probe, Link]:
+    from harness.rig.twin import open_twin
+
+    return open_twin(_with_chip(board), options.rig or rig_for(board), options.own_mark)
+
+
+def _with_chip(board: Board) -> HardwareBoard:
+    if isinstance(board, HardwareBoard):
+        return board
+    raise ProbeError(f"{board.name} has no chip to open a rig for", remedy="take --board host", code="rig.unsupported")
+
+
+#: Kind of board → how it is opened.
+OPENERS: dict[str, Opener] = {"host": _open_host, "hardware": _open_hardware, "sim": _open_twin}
