@@ -60,16 +60,20 @@ def _findings(model: Model, kernels: str) -> Iterator[Finding]:
 
 
 def _operator(scope: Scope, operator: Operator) -> Iterator[Finding]:
-    """Types and ranks first: what follows takes them for granted."""
-    found = list(check_operator(scope, operator))
-    yield from found
+    """Types and ranks first: what follows takes them for granted. Nothing here where there is no kernel:
+    ``check_kernels`` names those all at once."""
     kernel = find_kernel(operator.name, custom=operator.opcode.name == "CUSTOM", kernels=scope.kernels)
-    if kernel is None or any(entry.code.startswith(("type.", "operator.inputs")) for entry in found):
+    if kernel is None:
         return
     inputs, outputs = scope.inputs(operator), scope.outputs(operator)
+    found = list(check_operator(scope, operator, kernel, inputs, outputs))
+    yield from found
+    codes = {entry.code for entry in found}
+    if any(code.startswith("type.") or code == "operator.inputs" for code in codes):
+        return
     yield from check_quantization(scope, operator, kernel, inputs, outputs)
     known = all(tensor is None or min(tensor.dims, default=0) >= 0 for tensor in (*inputs, *outputs))
-    if known and not any(entry.code == "shape.rank" for entry in found):
+    if known and "shape.rank" not in codes:
         yield from check_shapes(scope, operator, kernel, inputs, outputs)
 
 

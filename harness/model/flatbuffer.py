@@ -20,8 +20,11 @@ _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
 _VTABLE_HEAD = struct.Struct("<HH")
 
-#: Tables that one file may hold. A model of 10,000 operators has about 90,000.
-MAX_TABLES = 300_000
+#: Tables that one file may hold. A model of 10,000 convolutions has about 100,000.
+MAX_TABLES = 150_000
+#: Times that a table may be named again, beside twice for each table that the file has. Writers share few (an empty
+#: options table, an empty buffer); a small file that names one a million times would otherwise cost a million.
+MAX_REPEATED_TABLES = 5_000
 #: Bytes of strings and number vectors that one file may make us decode (constant data is not decoded).
 MAX_DECODED_BYTES = 32 * 1024 * 1024
 #: Decoded bytes allowed per byte of file, beside a fixed allowance: strings and vectors may be shared, not without end.
@@ -124,6 +127,8 @@ class FlatBuffer:
         self._size = len(data)
         self.unknown: set[str] = set()
         self._tables_left = MAX_TABLES
+        self._repeats_left = MAX_REPEATED_TABLES
+        self._visited: set[int] = set()
         self._bytes_left = min(MAX_DECODED_BYTES, DECODED_BYTES_PER_FILE_BYTE * len(data) + DECODED_BYTES_ALLOWANCE)
         self._present: dict[tuple[str, int], list[tuple[int, Field]]] = {}
 
@@ -134,13 +139,7 @@ class FlatBuffer:
         return self.table(name, self._check_offset_target(position, 0, "the root table"))
 
     def table(self, name: str, position: int) -> Values:
-        self._tables_left -= 1
-        if self._tables_left < 0:
-            raise ModelFileError(
-                f"the file makes the reader visit more than {MAX_TABLES:,} tables",
-                code="model.too_complex",
-                remedy="no model for a microcontroller is that large; the file is damaged or made to do harm",
-            )
+        self._count(position)
         data, size = self._data, self._size
         vtable = position - _I32.unpack_from(data, position)[0]
         present = self._present.get((name, vtable))
@@ -165,6 +164,22 @@ class FlatBuffer:
                 what = f"{name}.{entry.name}"
                 values[entry.index] = self._referenced(entry, self._follow(at, what), what)
         return values
+
+    def _count(self, position: int) -> None:
+        """Keep the work within what an honest file asks for."""
+        self._tables_left -= 1
+        if position in self._visited:
+            self._repeats_left -= 1
+        else:
+            self._visited.add(position)
+            self._repeats_left += 2
+        if self._tables_left < 0 or self._repeats_left < 0:
+            what = f"more than {MAX_TABLES:,} tables" if self._tables_left < 0 else "the same tables again and again"
+            raise ModelFileError(
+                f"the file makes the reader visit {what}",
+                code="model.too_complex",
+                remedy="no model for a microcontroller is that large; the file is damaged or made to do harm",
+            )
 
     def _read_vtable(self, name: str, position: int, vtable: int) -> list[tuple[int, Field]]:
         data, size = self._data, self._size

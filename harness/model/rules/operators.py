@@ -118,17 +118,14 @@ def _some(names: list[str]) -> str:
     return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")
 
 
-def check_operator(scope: Scope, operator: Operator) -> Iterator[Finding]:
-    """What the kernel of one operator asks for. Nothing where there is no kernel: ``check_kernels`` says so."""
-    custom = operator.opcode.name == "CUSTOM"
-    kernel = find_kernel(operator.name, custom=custom, kernels=scope.kernels)
-    if kernel is None:
-        return
-    if not custom and operator.has_custom_options:
+def check_operator(
+    scope: Scope, operator: Operator, kernel: Kernel, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> Iterator[Finding]:
+    """What the kernel of one operator asks for."""
+    if operator.has_custom_options and operator.opcode.name != "CUSTOM":
         yield finding("operator.custom_options", scope.at(operator), "a builtin operator has custom options")
     if operator.has_external_options:
         yield finding("operator.external_options", scope.at(operator), "the custom options lie outside the flatbuffer")
-    inputs, outputs = scope.inputs(operator), scope.outputs(operator)
     if kernel.max_inputs and len(inputs) > kernel.max_inputs:
         message = f"{len(inputs)} inputs; the kernel takes {kernel.max_inputs}"
         yield finding("operator.too_many_inputs", scope.at(operator), message)
