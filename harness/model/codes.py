@@ -212,7 +212,7 @@ CODES: Mapping[str, Code] = {
     "signature.order": _info("A signature lists its inputs in another order than the model, whose order TFLM uses."),
     "model.stateful": _info("The model keeps state between runs: reset it before each comparison."),
     # offline plan
-    "offline.length": _refused("The offline memory plan is cut off, or its length is not its count.", _DAMAGED),
+    "offline.length": _refused("The offline memory plan is shorter than its count; TFLM reads past its end.", _DAMAGED),
     "offline.count": _refused("The offline memory plan does not have one offset per tensor.", "plan it again"),
     "offline.version": _warning("The offline memory plan has an unknown version; TFLM does not look.", "plan it again"),
     "offline.offset": _refused("An offline offset is negative or larger than any arena.", "plan it again"),

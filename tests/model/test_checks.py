@@ -439,16 +439,17 @@ def test_six_dimensions_pass_where_the_kernel_takes_them_and_seven_never() -> No
     assert codes(built(make(7))) == ["shape.rank"]
 
 
-def test_a_stride_of_zero_is_refused_before_the_kernel_divides_by_it() -> None:
+def test_a_stride_of_zero_and_foreign_options_are_refused_before_the_kernel_divides_by_them() -> None:
     model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), F), 4)))
     graph = model.subgraphs[0]
     operator = graph.operators[0]
-    for options, code in (
-        ({**operator.options, "stride_w": 0}, "operator.options_value"),
-        ({}, "operator.options_missing"),
+    for changes, code in (
+        ({"options": {**operator.options, "stride_w": 0}}, "operator.options_value"),
+        ({"options": {}, "options_table": "", "options_type": 0}, "operator.options_missing"),
+        ({"options": {"axis": 1}, "options_table": "ConcatenationOptions"}, "operator.options_missing"),
     ):
-        changed = dataclasses.replace(graph, operators=(dataclasses.replace(operator, options=options),))
-        only(dataclasses.replace(model, subgraphs=(changed,)), code)
+        changed = dataclasses.replace(operator, **changes)  # type: ignore[arg-type]
+        only(dataclasses.replace(model, subgraphs=(dataclasses.replace(graph, operators=(changed,)),)), code)
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
@@ -638,6 +639,10 @@ def test_an_offline_plan_that_cannot_be_right_is_refused(model: Model, code: str
 @pytest.mark.parametrize("offsets", [[-1, -1, -1, -1], [0, 256, 0, 256], [0, 8192, -1, 0], [512, 0, 256, 0]])
 def test_a_sound_offline_plan_passes(offsets: Sequence[int]) -> None:
     assert codes(offline(offsets)) == []
+
+
+def test_padding_behind_an_offline_plan_passes() -> None:
+    assert codes(offline([0, 256, 0, 256, 0], count=4)) == []
 
 
 def test_an_unknown_offline_version_is_warned_of_and_an_empty_metadata_name_ignored() -> None:

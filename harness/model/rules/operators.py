@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.model.codes import finding
 from harness.model.finding import Finding
-from harness.model.graph import Model, Operator, Tensor, TensorType
+from harness.model.graph import Model, Operator, OptionValue, Tensor, TensorType
 from harness.model.rules.scope import Scope
 from harness.model.sizes import type_name
 from harness.model.support import KERNEL_SETS, MAX_RANK, Kernel, Match, find_kernel, match_types
@@ -28,6 +28,33 @@ _LSTM_VARIANT_INPUTS = {
 }
 #: State inputs that the kernel wants to be variable tensors.
 _STATE_INPUTS = {"UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "SVDF": (4,)}
+#: The options table of operators whose kernels compute with it. TFLM takes a table of another type as absent, and an
+#: absent one as zeros. With True the kernel is wrong without it.
+_OPTIONS_TABLES: dict[str, tuple[str, bool]] = {
+    "CONV_2D": ("Conv2DOptions", True),
+    "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", True),
+    "TRANSPOSE_CONV": ("TransposeConvOptions", True),
+    "AVERAGE_POOL_2D": ("Pool2DOptions", True),
+    "MAX_POOL_2D": ("Pool2DOptions", True),
+    "L2_POOL_2D": ("Pool2DOptions", True),
+    "SOFTMAX": ("SoftmaxOptions", True),
+    "LEAKY_RELU": ("LeakyReluOptions", True),
+    "SVDF": ("SVDFOptions", True),
+    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", True),
+    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", True),
+    "FULLY_CONNECTED": ("FullyConnectedOptions", False),
+    "CONCATENATION": ("ConcatenationOptions", False),
+    "BATCH_MATMUL": ("BatchMatMulOptions", False),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": ("UnidirectionalSequenceLSTMOptions", False),
+    "STRIDED_SLICE": ("StridedSliceOptions", False),
+    "GATHER": ("GatherOptions", False),
+    "PACK": ("PackOptions", False),
+    "UNPACK": ("UnpackOptions", False),
+    "ADD": ("AddOptions", False),
+    "SUB": ("SubOptions", False),
+    "MUL": ("MulOptions", False),
+    "DIV": ("DivOptions", False),
+}
 #: Inputs that are tensors of weights by nature: the rest of an operator's tensors are activations.
 _WEIGHT_INPUTS = {
     "CONV_2D": {1, 2},
@@ -58,18 +85,36 @@ def check_kernels(model: Model, kernels: str) -> Iterator[Finding]:
 
 
 def check_resources(model: Model) -> Iterator[Finding]:
-    """Names of resource variables. MicroResourceVariables::FindId compares them with strcmp, null or not."""
-    handles = [(s, op) for s, op in model.operators() if op.name == "VAR_HANDLE"]
-    names = [(op.options.get("container"), op.options.get("shared_name")) for _, op in handles]
-    unnamed = sum(name is None for _, name in names)
-    containers = {container is None for container, _ in names}
-    if len(handles) > 1 and (unnamed or len(containers) > 1):
-        what = f"{unnamed} have no shared_name" if unnamed else "some have a container and some have none"
-        yield finding("resource.names", "model", f"of {len(handles)} VAR_HANDLE operators {what}")
-    elif unnamed:
-        subgraph, operator = handles[0]
+    """Names of resource variables, as MicroResourceVariables::FindId compares them: with strcmp, null or not."""
+    known: list[tuple[OptionValue, OptionValue]] = []
+    for subgraph, operator in model.operators():
+        if operator.name != "VAR_HANDLE":
+            continue
         place = f"subgraph {subgraph.index}, operator {operator.index} (VAR_HANDLE)"
-        yield finding("resource.unnamed", place, "the resource variable has no shared_name")
+        container, name = operator.options.get("container"), operator.options.get("shared_name")
+        fault = _first_null(container, name, known)
+        if fault:
+            yield finding("resource.names", place, fault)
+            return
+        if name is None:
+            yield finding("resource.unnamed", place, "the resource variable has no shared_name")
+        known.append((container, name))
+
+
+def _first_null(
+    container: OptionValue, name: OptionValue, known: Sequence[tuple[OptionValue, OptionValue]]
+) -> str | None:
+    """The null pointer that TFLM would compare when it looks this variable up among those it knows."""
+    for other_container, other_name in known:
+        if container is not None and other_container is None:
+            return "it has a container, and one before it has none"
+        if container is not None and container != other_container:
+            continue
+        if name is None or other_name is None:
+            return "it has no shared_name" if name is None else "one before it has no shared_name"
+        if name == other_name:
+            return None
+    return None
 
 
 def _missing(name: str, custom: bool, custom_name: str | None, where: list[str], kernels: str) -> Finding:
@@ -126,6 +171,10 @@ def check_operator(
         yield finding("operator.custom_options", scope.at(operator), "a builtin operator has custom options")
     if operator.has_external_options:
         yield finding("operator.external_options", scope.at(operator), "the custom options lie outside the flatbuffer")
+    table, needed = _OPTIONS_TABLES.get(operator.name, ("", False))
+    if table and operator.options_table != table and (needed or operator.options_type):
+        message = f"the options are {operator.options_table or 'absent'}; the kernel wants {table}"
+        yield finding("operator.options_missing", scope.at(operator), message)
     if kernel.max_inputs and len(inputs) > kernel.max_inputs:
         message = f"{len(inputs)} inputs; the kernel takes {kernel.max_inputs}"
         yield finding("operator.too_many_inputs", scope.at(operator), message)
