@@ -118,11 +118,11 @@ def abi_reported(sizes: Mapping[str, int], tflm_commit: str) -> Abi:
         base = abi_named(LP64)
     else:
         base = abi_named(ILP32_LONG_ENUMS if sizes.get("TfLiteType", 1) == 4 else ILP32)
-    doubts = list(base.doubts)
+    doubts = []
     if not _same_commit(tflm_commit, base.tflm_commit):
         doubts.append(
-            f"the board runs TFLM {tflm_commit[:12]}, the rules are those of {base.tflm_commit[:12]}: kernels may ask "
-            "for other buffers"
+            f"the board runs TFLM {tflm_commit[:12]}, the rules are those of {base.tflm_commit[:12]}: its kernels may "
+            "ask for other buffers"
         )
     structs = dict(base.structs)
     for name, size in sizes.items():
@@ -130,7 +130,17 @@ def abi_reported(sizes: Mapping[str, int], tflm_commit: str) -> Abi:
         if known is None or known.size_bytes != size:
             doubts.append(f"sizeof({name}) is {size} on the board" + (f", {known.size_bytes} here" if known else ""))
             structs[name] = Struct(size, known.alignment if known else base.pointer_bytes)
+    doubts = [*base.doubts, *doubts]
+    if doubts:
+        doubts.append(_UNSEEN_OPTIONS)
     return replace(base, tflm_commit=tflm_commit, structs=structs, doubts=tuple(doubts))
+
+
+#: What changes a plan without changing a size that a board reports.
+_UNSEEN_OPTIONS = (
+    "not visible in sizes: armclang (CMSIS-NN asks for other scratch buffers), KERNELS_OPTIMIZED_FOR_SIZE (kernel sums "
+    "become scratch buffers), compression (larger op data), other kernels than those of the plan"
+)
 
 
 def _same_commit(one: str, other: str) -> bool:

@@ -25,6 +25,9 @@ from harness.plan.target import Interpreter, PlanTarget
 from harness.plan.verifier import verify
 from harness.units import align_up
 
+#: kCompressionMetadataString, micro/compression/metadata_saved.h. Builds with USE_TFLM_COMPRESSION read it.
+COMPRESSION_METADATA = "COMPRESSION_METADATA"
+
 
 class Confidence(str, Enum):
     """EXACT: rules and sizes are those of a build against which the plan was verified byte for byte."""
@@ -200,6 +203,8 @@ def _reasons(preparation: Preparation, target: PlanTarget) -> list[str]:
         reasons.append(f"core {target.core} with ABI {target.abi}: no such build was measured")
     elif host and target.kernels.value != "reference":
         reasons.append("the host build has the reference kernels")
+    if any(metadata.name == COMPRESSION_METADATA for metadata in preparation.model.metadata):
+        reasons.append("the model's tensors are compressed (COMPRESSION_METADATA): their buffers are not in the plan")
     return reasons + preparation.doubts
 
 
