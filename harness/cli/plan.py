@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -162,9 +162,18 @@ def answer_questions(path: Path, chosen: ChosenTarget, questions: Questions) -> 
         alignments=alignment_costs(requests, greedy) if questions.alignments else (),
         two=two_arenas(planned, chosen.abi) if questions.two_arenas else None,
         fit=_fit(recommendation.size_bytes if recommendation else planned.min_bytes, chosen, questions),
-        notes=tuple(notes),
+        notes=(*notes, *_preserving_note(model, chosen, planned)),
         unfit=unfit,
     )
+
+
+def _preserving_note(model: Model, chosen: ChosenTarget, planned: ArenaPlan) -> list[str]:
+    """What preserve_all_tensors costs against the plain interpreter."""
+    if chosen.target.interpreter is not Interpreter.PRESERVE_ALL:
+        return []
+    plain = plan_arena(model, replace(chosen.target, interpreter=Interpreter.PLAIN), abi=chosen.abi)
+    more = planned.min_bytes - plain.min_bytes
+    return [f"without preserve_all_tensors the minimum is {plain.min_bytes:,} bytes: {more:,} less"]
 
 
 def _unfit(model: Model, chosen: ChosenTarget) -> UnfitModelError | None:
@@ -227,7 +236,7 @@ def _document(
         else {"model": {"path": str(path)}, "error": error_fields(answer)}
         for path, answer in zip(models, answers, strict=True)
     ]
-    document: dict[str, Any] = {"schema": "harness.plans", "schema_version": 1, "plans": rows}
+    document: dict[str, Any] = {"schema": "harness.plan", "schema_version": 1, "plans": rows}
     if shared is not None:
         from harness.report.plan_report import shared_dict
 

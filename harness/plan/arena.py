@@ -22,7 +22,7 @@ from harness.plan.linear import linear
 from harness.plan.node import Preparation
 from harness.plan.setup import RECORDED, Category, Setup, SetupStep, TailItem
 from harness.plan.target import Interpreter, PlanTarget
-from harness.plan.verifier import verify
+from harness.plan.verifier import verify, verify_tail
 from harness.units import align_up
 
 #: kCompressionMetadataString, micro/compression/metadata_saved.h. Builds with USE_TFLM_COMPRESSION read it.
@@ -162,7 +162,9 @@ def plan_arena(model: Model, target: PlanTarget, *, abi: Abi | None = None) -> A
     plan_memory(preparation, target.interpreter, requests, head_bytes)
     allocate_inputs_and_outputs(preparation)
     min_exact_bytes, limit = setup.minimum()
-    tail = tuple(setup.tail_items(align_up(min_exact_bytes, ARENA_ALIGNMENT)))
+    min_bytes = align_up(min_exact_bytes, ARENA_ALIGNMENT)
+    tail = tuple(setup.tail_items(min_bytes))
+    verify_tail(tail, arena_bytes=min_bytes, head_bytes=head_bytes)
     return ArenaPlan(
         target=target,
         model_path=model.path,

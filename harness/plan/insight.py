@@ -9,7 +9,9 @@ from enum import Enum
 from harness.model.graph import Model, Tensor, TensorType
 from harness.plan.buffer import BufferRequest, Planner
 from harness.plan.comparison import head_bytes
+from harness.plan.greedy import greedy
 from harness.plan.planners.heuristics import live_bytes
+from harness.plan.planners.search import search_placement
 from harness.plan.timeline import Step
 from harness.units import format_bytes, quoted
 
@@ -18,6 +20,8 @@ _Saved = Callable[[dict[int, BufferRequest]], int]
 
 #: Re-planning is skipped for models with more buffers than this: it runs the planner once per candidate.
 REPLANNED_BUFFERS = 2_000
+#: Better places are searched for in models of at most so many buffers (a search takes up to a second).
+SEARCHED_BUFFERS = 200
 #: Buffers alive at the peak that are looked at for a win.
 CANDIDATES = 6
 
@@ -127,7 +131,7 @@ def find_wins(view: HeadView, peak: Peak, planner: Planner) -> list[Win]:
         requests = [changed.get(i, r) for i, r in enumerate(view.requests)]
         return head - head_bytes(requests, planner(requests))
 
-    wins = [_scratch_win(view, peak, saved), _float_win(view, peak, saved)]
+    wins = [_placement_win(view, peak, planner), _scratch_win(view, peak, saved), _float_win(view, peak, saved)]
     wins += [_life_win(view, peak, index, saved) for index in peak.buffers[:CANDIDATES]]
     found = [win for win in wins if win is not None and win.saved_bytes > 0]
     return sorted(found, key=lambda win: -win.saved_bytes)
@@ -152,6 +156,19 @@ def _life_win(view: HeadView, peak: Peak, index: int, saved: _Saved) -> Win | No
         text = f"{what} waits across {across} operators from {view.step(request.first_use)} to {view.step(after[0])}"
     shorter = replace(request, last_use=before[-1] if before else max(0, request.first_use))
     return Win(text, saved({index: shorter}))
+
+
+def _placement_win(view: HeadView, peak: Peak, planner: Planner) -> Win | None:
+    """The same buffers laid out better than TFLM's planner does."""
+    head = head_bytes(view.requests, view.offsets)
+    online = all(request.offline_offset is None for request in view.requests)
+    if planner is not greedy or head == peak.live_bytes or not online or len(view.requests) > SEARCHED_BUFFERS:
+        return None
+    best = search_placement(view.requests)
+    proof = ", and none needs less" if best.proven else ""
+    return Win(
+        f"the same buffers in better places: an offline plan (--planner search finds it{proof})", head - best.head_bytes
+    )
 
 
 def _scratch_win(view: HeadView, peak: Peak, saved: _Saved) -> Win | None:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from harness.errors import HarnessError
 from harness.plan.buffer import BufferRequest
+from harness.plan.setup import TailItem
 
 
 class Fault(str, Enum):
@@ -110,3 +111,19 @@ def _colliding(alive: list[tuple[int, int, int]], span: tuple[int, int, int]) ->
     while last < len(alive) and alive[last][0] < span[1]:
         last += 1
     return alive[first:last]
+
+
+def verify_tail(items: Sequence[TailItem], *, arena_bytes: int, head_bytes: int) -> None:
+    """Raise UnsoundPlanError unless the persistent allocations lie apart, aligned, in the order in which they are made,
+    between the head and the end of an arena of ``arena_bytes`` from an aligned base."""
+    above = arena_bytes
+    for item in items:
+        start = arena_bytes - item.offset_bytes
+        end = start + item.size_bytes
+        if start % item.alignment or end > above or start < head_bytes:
+            raise UnsoundPlanError(
+                f"the tail is unsound: {item.label} takes bytes {start} to {end}, aligned to {item.alignment}; free were "
+                f"bytes {head_bytes} to {above}",
+                remedy="this is a bug of the plan: report it with the model; do not use this plan",
+            )
+        above = start

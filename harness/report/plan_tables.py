@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.plan.comparison import AlignmentCost, Comparison, head_bytes
+from harness.plan.comparison import AlignmentCost, Comparison
 from harness.plan.insight import HeadView, Peak, Region, Win
 from harness.plan.stages import Stage
 from harness.units import format_bytes, quoted, safe_text
@@ -92,11 +92,6 @@ def win_lines(view: HeadView, peak: Peak, wins: Sequence[Win], limit: int = 4) -
         Text(f"{number}. {format_bytes(win.saved_bytes)} bytes less head: {win.text}")
         for number, win in enumerate(wins[:limit], start=1)
     ]
-    unused = head_bytes(view.requests, view.offsets) - peak.live_bytes
-    if unused:
-        lines.append(
-            Text(f"at most {format_bytes(unused)} bytes by a better placement (an offline plan): see --planner search")
-        )
     if not lines and peak.buffers:
         where = view.step(peak.step)
         lines.append(

@@ -89,8 +89,19 @@ def test_a_skip_connection_is_named_as_a_win(capsys: pytest.CaptureFixture[str],
         '864 bytes less head: tensor 3 "main/conv_2d_0" (1,152 bytes) lives across 4 operators because ADD 3 reads it '
         "again (skip connection)"
     ) in out
-    (win,) = document(capsys, residual)["wins"]
-    assert win["saved_bytes"] == 864
+    assert [win["saved_bytes"] for win in document(capsys, residual)["wins"]] == [864, 864]
+
+
+def test_a_better_placement_is_a_win(capsys: pytest.CaptureFixture[str], residual: Path) -> None:
+    _, out, _ = plan(capsys, residual)
+    assert "864 bytes less head: the same buffers in better places: an offline plan" in out
+
+
+def test_what_preserving_all_tensors_costs_is_noted(capsys: pytest.CaptureFixture[str], model: Path) -> None:
+    plain = document(capsys, model)["arena"]["min_bytes"]
+    found = document(capsys, model, "--preserve-all-tensors")
+    more = found["arena"]["min_bytes"] - plain
+    assert found["notes"] == [f"without preserve_all_tensors the minimum is {plain:,} bytes: {more:,} less"]
 
 
 def test_a_peak_that_is_one_operator_is_said_to_be_one(capsys: pytest.CaptureFixture[str], model: Path) -> None:
@@ -247,7 +258,7 @@ def test_a_failing_model_does_not_stop_the_others(
     bad = tmp_path / "bad.tflite"
     bad.write_bytes(b"no model")
     found = document(capsys, bad, hello, code=2)
-    assert found["schema"] == "harness.plans"
+    assert found["schema"] == "harness.plan"
     assert set(found["plans"][0]) == {"model", "error"}
     assert found["plans"][1]["arena"]["confidence"] == "exact"
     code, out, err = plan(capsys, bad, hello)

@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.model.builder.random_models import random_model
+from harness.model.reader import parse_model
+from harness.plan.arena import plan_arena
 from harness.plan.buffer import BufferRequest
 from harness.plan.comparison import PLANNERS, alignment_costs, compare, head_bytes
 from harness.plan.greedy import greedy
 from harness.plan.planners.heuristics import best_fit, by_size, first_use, lower_bound_bytes, no_reuse
 from harness.plan.planners.occupancy import place_in_order
 from harness.plan.planners.search import search_placement
-from harness.plan.verifier import Fault, UnsoundPlanError, verify, violations
+from harness.plan.setup import Category, TailItem
+from harness.plan.target import target_for
+from harness.plan.verifier import Fault, UnsoundPlanError, verify, verify_tail, violations
 
 
 def buffer(size: int, first: int, last: int, offline: int | None = None) -> BufferRequest:
@@ -211,3 +216,29 @@ def test_ten_thousand_buffers_of_a_chain_are_placed_and_verified_fast() -> None:
     for planner in (greedy, first_use, best_fit):
         verify(chain, planner(chain), alignment=16)
     assert time.process_time() - start < 5.0
+
+
+def item(size: int, offset: int, alignment: int = 4) -> TailItem:
+    return TailItem("x", Category.BUFFER, size, 0, alignment, offset, None, None)
+
+
+def test_the_tail_is_verified_item_by_item() -> None:
+    verify_tail([item(8, 8), item(32, 48, 16), item(4, 52)], arena_bytes=64, head_bytes=12)
+    for items, head in (
+        ([item(8, 8), item(8, 12)], 0),  # shares bytes with the one before
+        ([item(8, 8, 16)], 0),  # 56 is no multiple of 16
+        ([item(8, 8), item(32, 48, 16)], 17),  # inside the head
+        ([item(80, 80, 16)], 0),  # below the arena
+    ):
+        with pytest.raises(UnsoundPlanError, match="the tail is unsound"):
+            verify_tail(items, arena_bytes=64, head_bytes=head)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_every_planner_is_sound_on_random_models(seed: int) -> None:
+    plan = plan_arena(parse_model(random_model(seed), "random"), target_for("cortex-m4"))
+    requests = [placement.request for placement in plan.placements]
+    for result in compare(requests, {n: p for n, p in PLANNERS.items() if n != "search"}).results:
+        assert result.head_bytes >= lower_bound_bytes(requests), result.planner
+    assert search_placement(requests).head_bytes <= plan.head_bytes
