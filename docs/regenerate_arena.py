@@ -13,6 +13,7 @@ from harness.abi import abi_named
 from harness.model.reader import read_model
 from harness.plan.arena import plan_arena
 from harness.plan.arenas import shared_arena, two_arenas
+from harness.plan.better import plan_offline
 from harness.plan.comparison import PLANNERS, alignment_costs, compare
 from harness.plan.greedy import greedy
 from harness.plan.overview import Overview, overview
@@ -154,6 +155,16 @@ def planners() -> str:
     return table(("planner", "head", "ratio to the bound", "proven smallest"), rows)
 
 
+def offline() -> str:
+    rows = []
+    for core, kernels in (("cortex-m4", "cmsis_nn"), ("host", "reference")):
+        page = example("residual", core, kernels)
+        better = plan_offline(page.view.model, page.plan).plan
+        sizes = (page.plan.head_bytes, better.head_bytes, page.plan.min_exact_bytes, better.min_exact_bytes)
+        rows.append((f"residual.tflite, {core}", *sizes))
+    return table(("", "head", "with the offline plan", "min", "with the offline plan"), rows)
+
+
 def alignments() -> str:
     costs = alignment_costs(example("residual").view.requests, greedy)
     rows = [(c.alignment, c.head_bytes, c.padding_bytes, c.peak_padding_bytes) for c in costs]
@@ -190,6 +201,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "targets": targets,
     "residues": residues,
     "planners": planners,
+    "offline": offline,
     "alignments": alignments,
     "split": split,
     "shared": shared,

@@ -71,6 +71,13 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
 @click.option("--headroom", type=click.FloatRange(1.0, 100.0), help="Recommend an arena of min × this factor.")
 @click.option("--arena-limit", callback=_size, metavar="SIZE", help="Does it fit into 64KiB? Ends with 1 if not.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the arena: .svg, or .png.")
+@click.option(
+    "--write-offline-plan",
+    "offline",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Search for a better placement and write a copy of the one MODEL that carries it.",
+)
 @click.option("--log", "as_log", is_flag=True, help="One line per tensor, like TFLM's own planner prints.")
 @click.option("--no-check", is_flag=True, help="Do not look whether TFLM would run the model rightly.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -84,6 +91,7 @@ def plan(
     headroom: float | None,
     arena_limit: int | None,
     plot: Path | None,
+    offline: Path | None,
     as_log: bool,
     no_check: bool,
     as_json: bool,
@@ -94,8 +102,10 @@ def plan(
     Three numbers: head + tail = used, which arena_used_bytes() will say; min, the smallest arena that works. Without
     --board and --core the target is a Cortex-M4 with CMSIS-NN kernels and the plain interpreter.
     """
-    if len(models) > 1 and (plot or shapes):
-        raise UsageError("--plot and --shape take one model", remedy="give one MODEL, or leave the option away")
+    if len(models) > 1 and (plot or shapes or offline):
+        raise UsageError(
+            "--plot, --shape and --write-offline-plan take one model", remedy="give one MODEL, or leave the option away"
+        )
     chosen = choose_target(TargetOptions(**target))
     names = tuple(PLANNERS) if "all" in planners else planners
     questions = Questions(names, alignments, two_arenas, headroom, arena_limit, shapes, not no_check)
@@ -108,6 +118,8 @@ def plan(
         from harness.report.drawing import write_drawing
 
         write_drawing(draw(reports[0].picture()), plot)
+    if offline is not None:
+        reports[0] = answers[0] = _write_offline(reports[0], models[0], offline)
     if as_json:
         click.echo(json.dumps(_document(models, answers, shared)))
     elif as_log:
@@ -118,6 +130,22 @@ def plan(
     codes = [error.exit_code for error in [*errors, *(report.unfit for report in reports if report.unfit)]]
     codes += [ExitCode.RESULT_BAD for fitting in fits if fitting is not None and not fitting.fits]
     return max(codes, default=ExitCode.DONE)
+
+
+def _write_offline(report: PlanReport, source: Path, path: Path) -> PlanReport:
+    """Write the model with a better placement, and tell in the report what it then needs."""
+    from harness.plan.better import plan_offline
+
+    if path.exists() and path.samefile(source):
+        raise UsageError("--write-offline-plan would overwrite the model", remedy="name another file")
+    better = plan_offline(report.overview.view.model, report.plan)
+    path.write_bytes(better.data)
+    was, is_now = report.plan, better.plan
+    note = (
+        f"{quoted(str(path))} carries an offline plan: head {is_now.head_bytes:,} instead of {was.head_bytes:,}, "
+        f"minimum {is_now.min_bytes:,} instead of {was.min_bytes:,}; harness sweep proves it on a board"
+    )
+    return replace(report, offline=is_now, notes=(*report.notes, note))
 
 
 def _answer(path: Path, chosen: ChosenTarget, questions: Questions, *, alone: bool) -> PlanReport | HarnessError:

@@ -1,4 +1,5 @@
-"""Write a model anew, with its constant data on 16 bytes and inside the flatbuffer. It computes the same."""
+"""Write a model anew, with its constant data on 16 bytes and inside the flatbuffer, and with metadata where wanted. It
+computes the same."""
 
 from __future__ import annotations
 
@@ -22,6 +23,36 @@ def realign(model: Model) -> bytes:
     Data that lies behind the flatbuffer (the form of models over 2 GB) is taken in; an archive behind it is left out.
     Raises ``UnfitModelError`` where the file holds what this version's schema does not know: it would be lost.
     """
+    values = _values(model)
+    aligned = _written(values, model.data)
+    _prove(model, parse_model(aligned, lenient=True))
+    return aligned
+
+
+def with_metadata(model: Model, name: str, payload: bytes) -> bytes:
+    """The model, realigned, with a metadata entry ``name``; it takes the place of one of that name."""
+    values = _values(model)
+    fields = table_plan("Model").field_names
+    buffers, metadata = fields.index("buffers"), fields.index("metadata")
+    values[buffers] = [*(values[buffers] or ()), _filled("Buffer", {"data": (len(model.data), len(payload))})]
+    others = [
+        entry for entry in values[metadata] or () if entry[table_plan("Metadata").field_names.index("name")] != name
+    ]
+    values[metadata] = [*others, _filled("Metadata", {"name": name, "buffer": len(values[buffers]) - 1})]
+    data = _written(values, model.data + payload)
+    copy = parse_model(data, lenient=True)
+    entry = next(entry for entry in copy.metadata if entry.name == name)
+    assert copy.subgraphs == model.subgraphs and bytes(copy.buffer_data(entry.buffer)) == payload
+    return data
+
+
+def _filled(table: str, fields: dict[str, Any]) -> Values:
+    plan = table_plan(table)
+    return [fields.get(entry.name, plan.defaults[entry.index]) for entry in plan.fields]
+
+
+def _values(model: Model) -> Values:
+    """The model's tables, with external data as if it stood in vectors."""
     source = FlatBuffer(model.data)
     values = source.root("Model")
     if source.unknown:
@@ -31,11 +62,13 @@ def realign(model: Model) -> bytes:
             remedy="convert the model again; converters align the buffers themselves",
         )
     _take_in(values, model.data)
-    builder = flatbuffers.Builder(len(model.data) + 1024)
-    builder.Finish(_Writer(builder, model.data).table("Model", values), file_identifier=IDENTIFIER)
-    aligned = bytes(builder.Output())
-    _prove(model, parse_model(aligned, lenient=True))
-    return aligned
+    return values
+
+
+def _written(values: Values, data: bytes) -> bytes:
+    builder = flatbuffers.Builder(len(data) + 1024)
+    builder.Finish(_Writer(builder, data).table("Model", values), file_identifier=IDENTIFIER)
+    return bytes(builder.Output())
 
 
 def _take_in(values: Values, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 from harness.errors import UnfitModelError
 from harness.model.graph import Model
@@ -43,3 +44,14 @@ def _unfit(cause: str) -> UnfitModelError:
     return UnfitModelError(
         cause, code="model.offline_plan", remedy=f"make the metadata {METADATA_NAME} again for this model, or remove it"
     )
+
+
+def encoded_plan(model: Model, offsets: Mapping[tuple[int, int], int]) -> bytes:
+    """The metadata for a plan: ``offsets`` by (subgraph, tensor), bytes from the base of the head; all other tensors
+    are left to TFLM's planner."""
+    words = [
+        offsets.get((subgraph.index, tensor.index), ONLINE)
+        for subgraph in model.subgraphs
+        for tensor in subgraph.tensors
+    ]
+    return struct.pack(f"<3i{len(words)}i", 1, len(model.subgraphs), len(words), *words)

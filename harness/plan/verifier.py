@@ -122,8 +122,8 @@ def verify_tail(items: Sequence[TailItem], *, arena_bytes: int, head_bytes: int)
         end = start + item.size_bytes
         if start % item.alignment or end > above or start < head_bytes:
             raise UnsoundPlanError(
-                f"the tail is unsound: {item.label} takes bytes {start} to {end}, aligned to {item.alignment}; free were "
-                f"bytes {head_bytes} to {above}",
+                f"the tail is unsound: {item.label} takes bytes {start} to {end}, aligned to {item.alignment}; free "
+                f"were bytes {head_bytes} to {above}",
                 remedy="this is a bug of the plan: report it with the model; do not use this plan",
             )
         above = start

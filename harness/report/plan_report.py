@@ -55,6 +55,7 @@ class PlanReport:
     fit: Fit | None = None
     notes: tuple[str, ...] = ()
     unfit: UnfitModelError | None = None
+    offline: ArenaPlan | None = None
 
     @property
     def plan(self) -> ArenaPlan:
@@ -82,6 +83,8 @@ class PlanReport:
             document["two_arenas"] = _two_arenas_dict(self.two)
         if self.fit is not None:
             document["fit"] = self.fit.to_dict()
+        if self.offline is not None:
+            document["offline_plan"] = {"arena": self.offline.to_dict()["arena"]}
         document["notes"] = list(self.notes)
         unfit = self.unfit
         document["unfit"] = (

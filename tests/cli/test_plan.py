@@ -94,7 +94,22 @@ def test_a_skip_connection_is_named_as_a_win(capsys: pytest.CaptureFixture[str],
 
 def test_a_better_placement_is_a_win(capsys: pytest.CaptureFixture[str], residual: Path) -> None:
     _, out, _ = plan(capsys, residual)
-    assert "864 bytes less head: the same buffers in better places: an offline plan" in out
+    assert "864 bytes less head: the same buffers in better places: --write-offline-plan" in out
+
+
+def test_a_better_placement_is_written_into_a_copy(
+    capsys: pytest.CaptureFixture[str], residual: Path, model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "better.tflite"
+    found = document(capsys, residual, "--write-offline-plan", out)
+    assert found["arena"]["head_bytes"] == 4608
+    assert found["offline_plan"]["arena"]["head_bytes"] == 3744
+    assert "head 3,744 instead of 4,608" in found["notes"][0]
+    assert document(capsys, out)["arena"] == found["offline_plan"]["arena"]
+    assert "input (offline)" in plan(capsys, out)[1]
+    assert plan(capsys, residual, "--write-offline-plan", residual)[0] == 2
+    code, _, err = plan(capsys, model, "--write-offline-plan", tmp_path / "none.tflite")
+    assert (code, "no better placement" in err, (tmp_path / "none.tflite").exists()) == (1, True, False)
 
 
 def test_what_preserving_all_tensors_costs_is_noted(capsys: pytest.CaptureFixture[str], model: Path) -> None:
