@@ -166,9 +166,8 @@ def _placement_win(view: HeadView, peak: Peak, planner: Planner) -> Win | None:
         return None
     best = search_placement(view.requests)
     proof = ", and none needs less" if best.proven else ""
-    return Win(
-        f"the same buffers in better places: an offline plan (--planner search finds it{proof})", head - best.head_bytes
-    )
+    text = f"the same buffers in better places: --write-offline-plan puts them into a copy of the model{proof}"
+    return Win(text, head - best.head_bytes)
 
 
 def _scratch_win(view: HeadView, peak: Peak, saved: _Saved) -> Win | None:
