@@ -56,6 +56,9 @@ CODES: Mapping[str, Code] = {
     ),
     "graph.no_subgraphs": _refused("The model has no subgraph; TFLM crashes.", _RECONVERT),
     "graph.empty": _refused("The main subgraph has neither operators nor outputs.", "nothing runs: " + _RECONVERT),
+    "graph.no_outputs": _refused(
+        "The main subgraph has no outputs: nothing can be compared, and TFLM may crash.", _RECONVERT
+    ),
     "graph.no_operators": _warning("The main subgraph computes nothing.", "check that this is the model you meant"),
     "metadata.min_runtime_version": _warning(
         "min_runtime_version is missing or is no version.", "nothing to do if the other checks pass"
@@ -172,6 +175,7 @@ CODES: Mapping[str, Code] = {
     "quantization.scale": _refused("A scale is 0, negative or not finite.", _RECONVERT),
     "quantization.zero_point": _refused("A zero point is outside its type, or not what the kernel wants.", _RECONVERT),
     "quantization.channels": _refused("The number of scales is not the number of channels.", _RECONVERT),
+    "quantization.count": _warning("There are not as many zero points as scales, nor one.", _RECONVERT),
     "quantization.mismatch": _refused("Scales do not belong together as the kernel wants.", _RECONVERT),
     "quantization.unexpected": _refused("The kernel takes int32 only without quantisation.", _RECONVERT),
     # order

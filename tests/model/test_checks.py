@@ -108,6 +108,7 @@ def test_a_schema_version_other_than_3_is_refused_with_both_numbers(version: int
 def test_a_model_without_subgraph_or_without_anything_is_refused() -> None:
     assert codes(dataclasses.replace(relu_model(), subgraphs=(), signatures=())) == ["graph.no_subgraphs"]
     assert codes(built(lambda _: None)) == ["graph.empty"]
+    assert codes(built(lambda g: unary(g, "RELU", g.input((1, 4), F)))) == ["graph.no_outputs"]
 
 
 @pytest.mark.parametrize(
@@ -405,6 +406,51 @@ def test_the_scales_of_a_convolution_are_one_or_one_per_channel() -> None:
     )
 
 
+def output_of(operator: str, options: str = "", kind: TensorType = I8, **quantization: object) -> Model:
+    """One operator over a quantized input, its output with this quantization."""
+    scale, zero_point = quantization.get("scale", 1 / 128), quantization.get("zero_point", 0)
+
+    def make(g: Graph) -> None:
+        x = g.input((1, 4), kind)
+        y = g.tensor("y", (1, 4), kind, per_tensor(float(str(scale)), int(str(zero_point))))
+        g.operator(operator, [x], [y], options)
+        g.output(y)
+
+    return built(make)
+
+
+def test_the_int8_kernels_of_tanh_and_logistic_compute_one_output_range_only() -> None:
+    """Measured: with another output zero point TFLM gives the same numbers, where LiteRT shifts them."""
+    assert codes(output_of("TANH")) == []
+    only(output_of("TANH", zero_point=8), "quantization.zero_point")
+    only(output_of("TANH", scale=1 / 64), "quantization.scale")
+    assert codes(output_of("LOGISTIC", scale=1 / 256, zero_point=-128)) == []
+    only(output_of("LOGISTIC", scale=1 / 128, zero_point=-128), "quantization.scale")
+
+
+def test_a_sum_whose_multiplier_would_reach_one_is_refused() -> None:
+    def make(scale: float) -> Callable[[Graph], None]:
+        def add(g: Graph) -> None:
+            x = g.input((1, 4), I8)
+            y = g.tensor("y", (1, 4), I8, per_tensor(scale))
+            g.operator("ADD", [x, x], [y], "AddOptions")
+            g.output(y)
+
+        return add
+
+    assert codes(built(make(1 / 16))) == []
+    assert "TFLM aborts" in only(built(make(1e-8)), "quantization.scale").message
+
+
+def test_zero_points_that_a_convolution_does_not_look_at_are_refused() -> None:
+    model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), I8), 4)))
+    weights = next(t for t in model.subgraphs[0].tensors if t.quantization and len(t.quantization.scales or ()) == 4)
+    shifted = dataclasses.replace(weights.quantization or Quantization((), ()), zero_points=(0, 0, 1, 0))
+    only(with_tensor(model, weights.index, quantization=shifted), "quantization.zero_point")
+    model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), I16), 4)))
+    only(with_tensor(model, 0, quantization=Quantization((4 / 32768,), (3,))), "quantization.zero_point")
+
+
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 SHAPES: list[tuple[str, Callable[[Graph], Value], int, tuple[int, ...]]] = [
@@ -450,6 +496,35 @@ def test_a_stride_of_zero_and_foreign_options_are_refused_before_the_kernel_divi
     ):
         changed = dataclasses.replace(operator, **changes)  # type: ignore[arg-type]
         only(dataclasses.replace(model, subgraphs=(dataclasses.replace(graph, operators=(changed,)),)), code)
+
+
+def test_a_depthwise_bias_may_be_left_out_but_not_absent() -> None:
+    """TFLM's DEPTHWISE_CONV_2D gives back the bias that an index of -1 did not get, and crashes (measured)."""
+    model = built(lambda g: g.output(layers.depthwise_conv_2d(g, g.input((1, 8, 8, 2), F))))
+    graph = model.subgraphs[0]
+    operator = graph.operators[0]
+    for inputs, expected in (((*operator.inputs[:2], -1), ["operator.inputs"]), (operator.inputs[:2], [])):
+        changed = dataclasses.replace(operator, inputs=inputs)
+        assert (
+            codes(dataclasses.replace(model, subgraphs=(dataclasses.replace(graph, operators=(changed,)),))) == expected
+        )
+
+
+def test_a_fused_tanh_and_an_unknown_padding_are_refused() -> None:
+    model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), F), 4)))
+    graph = model.subgraphs[0]
+    operator = graph.operators[0]
+    for option, value in (("fused_activation_function", 4), ("padding", 2)):
+        changed = dataclasses.replace(operator, options={**operator.options, option: value})
+        changed_model = dataclasses.replace(model, subgraphs=(dataclasses.replace(graph, operators=(changed,)),))
+        only(changed_model, "operator.options_value")
+
+
+def test_groups_have_to_divide_the_output_channels() -> None:
+    model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), F), 4)))
+    assert codes(with_tensor(model, 0, shape=(1, 8, 8, 4))) == []  # two groups
+    assert codes(with_tensor(model, 0, shape=(1, 8, 8, 16))) == ["shape.mismatch"]  # eight groups for four channels
+    assert codes(with_tensor(model, 0, shape=(1, 8, 8, 0))) == ["shape.mismatch"]
 
 
 # --- order -----------------------------------------------------------------------------------------------------------

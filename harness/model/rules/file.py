@@ -30,6 +30,8 @@ def check_header(model: Model) -> Iterator[Finding]:
     main = model.subgraphs[0]
     if not main.operators and not main.outputs:
         yield finding("graph.empty", "subgraph 0", "the main subgraph has no operators and no outputs")
+    elif not main.outputs:
+        yield finding("graph.no_outputs", "subgraph 0", "the main subgraph has no outputs")
     elif not main.operators:
         yield finding("graph.no_operators", "subgraph 0", "the main subgraph has no operators")
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from harness.model.codes import finding
 from harness.model.finding import Finding
 from harness.model.graph import Model, Operator, OptionValue, Tensor, TensorType
+from harness.model.kernel import MAX_RANK, Kernel, Match, match_types
 from harness.model.rules.scope import Scope
 from harness.model.sizes import type_name
-from harness.model.support import KERNEL_SETS, MAX_RANK, Kernel, Match, find_kernel, match_types
+from harness.model.support import KERNEL_SETS, find_kernel
 from harness.model.versions import newest_version
 from harness.units import quoted, safe_text
 
@@ -55,6 +56,8 @@ _OPTIONS_TABLES: dict[str, tuple[str, bool]] = {
     "MUL": ("MulOptions", False),
     "DIV": ("DivOptions", False),
 }
+#: ActivationFunctionType of schema.fbs; CalculateActivationRange computes TANH and SIGN_BIT as if there were none.
+_FUSED_ACTIVATIONS = frozenset(range(4))
 #: Inputs that are tensors of weights by nature: the rest of an operator's tensors are activations.
 _WEIGHT_INPUTS = {
     "CONV_2D": {1, 2},
@@ -169,6 +172,10 @@ def check_operator(
     """What the kernel of one operator asks for."""
     if operator.has_custom_options and operator.opcode.name != "CUSTOM":
         yield finding("operator.custom_options", scope.at(operator), "a builtin operator has custom options")
+    activation = operator.options.get("fused_activation_function", 0)
+    if activation not in _FUSED_ACTIVATIONS and operator.name != "UNIDIRECTIONAL_SEQUENCE_LSTM":
+        message = f"fused activation {activation!r}; the kernels know 0 to 3 (none, RELU, RELU_N1_TO_1, RELU6)"
+        yield finding("operator.options_value", scope.at(operator), message)
     if operator.has_external_options:
         yield finding("operator.external_options", scope.at(operator), "the custom options lie outside the flatbuffer")
     table, needed = _OPTIONS_TABLES.get(operator.name, ("", False))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from harness.model.codes import finding
 from harness.model.finding import Finding
 from harness.model.graph import Operator, Tensor
+from harness.model.kernel import Kernel
 from harness.model.rules.scope import Scope
-from harness.model.support import Kernel
 
 Inputs = Sequence[Tensor | None]
 Outputs = Sequence[Tensor]
@@ -112,7 +112,7 @@ def _fully_connected(scope: Scope, operator: Operator, inputs: Inputs, outputs: 
     text = f"input {list(source)}, weights {list(weights)} → {list(output)}"
     if not output or output[-1] != units:
         yield _MISMATCH, f"{text}: the last output dimension is not the {units} units"
-    elif depth and math.prod(source) != math.prod(output[:-1]) * depth:
+    elif math.prod(source) != math.prod(output[:-1]) * depth:
         yield _MISMATCH, f"{text}: the input is not {math.prod(output[:-1])} rows of {depth}"
     yield from _bias(inputs[2:], units)
 
@@ -128,10 +128,11 @@ def _convolution(scope: Scope, operator: Operator, inputs: Inputs, outputs: Outp
     source, weights, output = _dims(inputs[0]), _dims(inputs[1]), outputs[0].dims
     text = f"input {list(source)}, weights {list(weights)} → {list(output)}"
     if operator.name == "CONV_2D":
-        channels, fits = weights[0], weights[3] > 0 and source[3] % weights[3] == 0
+        channels, fits = weights[0], min(weights[3], source[3]) > 0 and source[3] % weights[3] == 0
+        fits = fits and channels % (source[3] // weights[3]) == 0
     else:
         multiplier = _option(operator, "depth_multiplier")
-        channels, fits = weights[3], source[3] * multiplier == weights[3]
+        channels, fits = weights[3], source[3] > 0 and source[3] * multiplier == weights[3]
         text += f", depth_multiplier {multiplier}"
     if not fits or output[3] != channels or output[0] != source[0]:
         yield _MISMATCH, f"{text}: batches or channels do not belong together"
@@ -160,10 +161,13 @@ def _window(
         yield _OPTION, f"stride {list(strides)}, dilation {list(dilations)}, window {list(window)}: must be positive"
         return
     padding = _option(operator, "padding")
+    if padding not in {_SAME, _VALID}:
+        yield _OPTION, f"padding {padding} is neither SAME (0) nor VALID (1)"
+        return
     for axis, (stride, dilation, size) in enumerate(zip(strides, dilations, window, strict=True), start=1):
         reach = (size - 1) * dilation + 1
         expected = -(-(source[axis] if padding == _SAME else source[axis] - reach + 1) // stride)
-        if padding in {_SAME, _VALID} and output[axis] != max(expected, 0):
+        if output[axis] != max(expected, 0):
             kind = "SAME" if padding == _SAME else "VALID"
             yield _MISMATCH, f"{text}: dimension {axis} should be {expected} (stride {stride}, {kind})"
 
