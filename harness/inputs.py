@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,12 @@ class InputChoice:
 
 @dataclass(frozen=True, slots=True)
 class ModelInputs:
-    """``plan`` tells the device; ``data`` are the same bytes, one piece per input. ``source`` names the choice in a
-    record (``seed 1``, ``fill 2``, ``file sha256 …``): two runs with the same source had the same inputs."""
+    """``plan`` tells the device; ``make`` makes the same bytes, one piece per input: only when they are needed, as a
+    model may claim inputs larger than any memory. ``source`` names the choice in a record (``seed 1``, ``fill 2``,
+    ``file sha256 …``): two runs with the same source had the same inputs."""
 
     plan: InputPlan
-    data: tuple[bytes, ...]
+    make: Callable[[], tuple[bytes, ...]] = field(repr=False)
     source: str
 
 
@@ -54,11 +56,7 @@ def resolve_inputs(model: Model, choice: InputChoice) -> ModelInputs:
         return _from_files(tensors, choice.files)
     if choice.fill is not None:
         return _filled(tensors, choice.fill)
-    data = tuple(
-        generator.generate_input(choice.seed, index, int(tensor.type), tensor.element_count)
-        for index, tensor in enumerate(tensors)
-    )
-    return ModelInputs(InputPlan.seeded(choice.seed), data, f"seed {choice.seed}")
+    return ModelInputs(InputPlan.seeded(choice.seed), lambda: _seeded(tensors, choice.seed), f"seed {choice.seed}")
 
 
 def input_tensors(model: Model) -> list[Tensor]:
@@ -78,8 +76,15 @@ def input_tensors(model: Model) -> list[Tensor]:
     return tensors
 
 
+def _seeded(tensors: list[Tensor], seed: int) -> tuple[bytes, ...]:
+    return tuple(
+        generator.generate_input(seed, index, int(tensor.type), tensor.element_count)
+        for index, tensor in enumerate(tensors)
+    )
+
+
 def _filled(tensors: list[Tensor], value: float) -> ModelInputs:
-    settings, data = [], []
+    settings, elements = [], []
     for index, tensor in enumerate(tensors):
         try:
             element = generator.pattern_of(value, int(tensor.type))
@@ -87,8 +92,13 @@ def _filled(tensors: list[Tensor], value: float) -> ModelInputs:
             raise UsageError(f"input {index} ({quoted(tensor.name)}): {exc}", remedy="choose another --fill") from exc
         pattern = int.from_bytes(element, "little")
         settings.append(SetInput(index, InputKind.PATTERN, pattern, len(element)))
-        data.append(element * tensor.element_count)
-    return ModelInputs(InputPlan(tuple(settings)), tuple(data), f"fill {value:g}")
+        elements.append(element)
+    counts = [tensor.element_count for tensor in tensors]
+
+    def make() -> tuple[bytes, ...]:
+        return tuple(element * count for element, count in zip(elements, counts, strict=True))
+
+    return ModelInputs(InputPlan(tuple(settings)), make, f"fill {value:g}")
 
 
 def _from_files(tensors: list[Tensor], files: tuple[Path, ...]) -> ModelInputs:
@@ -101,7 +111,7 @@ def _from_files(tensors: list[Tensor], files: tuple[Path, ...]) -> ModelInputs:
     data = tuple(_load(path, tensor) for path, tensor in zip(files, tensors, strict=True))
     settings = tuple(SetInput(index, InputKind.STAGED) for index in range(len(tensors)))
     digest = hashlib.sha256(b"".join(data)).hexdigest()
-    return ModelInputs(InputPlan(settings, tuple(enumerate(data))), data, f"file sha256 {digest}")
+    return ModelInputs(InputPlan(settings, tuple(enumerate(data))), lambda: data, f"file sha256 {digest}")
 
 
 def _load(path: Path, tensor: Tensor) -> bytes:

@@ -43,7 +43,7 @@ class Observation:
     def _reference(self, run: TrialRun) -> ReferenceRecord:
         assert run.report is not None
         timeout = min(_LITERT_TIMEOUT_S, self.deadline.remaining_s)
-        litert = run_litert(self.model.data, self.inputs.data, timeout)
+        litert = run_litert(self.model.data, self.inputs.make(), timeout)
         if litert.refused or not litert.backend:
             return self._tflm_as_reference(safe_text(litert.refused or "not installed"))
         if generator.digest(*litert.outputs) == run.report.output_digest:

@@ -24,6 +24,9 @@ INPUT_GAMMA = 0xD1B54A32D192ED03
 FNV_OFFSET = 0xCBF29CE484222325
 FNV_PRIME = 0x100000001B3
 
+#: Elements made at a time: the intermediate 64-bit numbers of a large input would not fit in memory at once.
+_BLOCK = 1 << 20
+
 #: TensorType value → bytes per element and rule, for the types that can be generated.
 ELEMENT_BYTES = {0: 4, 2: 4, 3: 1, 4: 8, 6: 1, 7: 2, 9: 1, 15: 4, 16: 2}
 
@@ -42,13 +45,19 @@ def random_words(seed: int, index: int, count: int) -> list[int]:
 
 def generate_input(seed: int, index: int, tensor_type: int, count: int) -> bytes:
     """The bytes of input ``index`` with ``count`` elements of ``tensor_type`` (a TensorType value), little-endian."""
-    import numpy as np
-
     if tensor_type not in ELEMENT_BYTES:
         raise ValueError(f"no generator for tensor type {tensor_type}")
     start = (seed + (index + 1) * INPUT_GAMMA) & _MASK
+    blocks = range(0, count, _BLOCK)
+    return b"".join(_elements(start, first, min(_BLOCK, count - first), tensor_type) for first in blocks)
+
+
+def _elements(start: int, first: int, count: int, tensor_type: int) -> bytes:
+    """Elements ``first`` … of the stream that begins at ``start``."""
+    import numpy as np
+
     with np.errstate(over="ignore"):
-        state = np.uint64(start) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GAMMA)
+        state = np.uint64(start) + np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(GAMMA)
         z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))

@@ -23,6 +23,11 @@ def test_the_fast_path_gives_the_same_words(seed: int, index: int, count: int) -
     assert generate_input(seed, index, 9, count) == bytes(word & 0xFF for word in random_words(seed, index, count))
 
 
+def test_a_large_input_is_one_stream_across_blocks() -> None:
+    count = (1 << 20) + 3
+    assert generate_input(7, 0, 9, count)[-3:] == bytes(word & 0xFF for word in random_words(7, 0, count)[-3:])
+
+
 def test_floats_lie_in_minus_one_to_one() -> None:
     values = np.frombuffer(generate_input(1, 0, 0, 10_000), np.float32)
     assert values.min() >= -1.0
