@@ -1,0 +1,171 @@
+"""``harness history``: what a lab has measured over time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.regress import history_place
+from harness.errors import UsageError
+from harness.units import quoted, safe_text
+
+if TYPE_CHECKING:
+    from harness.lab.history.series import EstimateErrors, Series
+    from harness.lab.history.store import HistoryStore
+
+_PATH = click.Path(path_type=Path)
+_DEFAULT_METRICS = ("arena_min_bytes", "invoke_cycles")
+_TABLES = click.Choice(["results", "runs", "trials", "operators", "environments", "estimates"])
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option("--metric", "metrics", multiple=True, help="Metric to follow (default: arena_min_bytes, invoke_cycles).")
+@click.option("--board", default="", help="Only this board.")
+@click.option("--kernels", default="", help="Only this kernel set.")
+@click.option("--last", type=click.IntRange(1), default=2000, show_default=True, help="So many results at most.")
+@click.option("--plot", is_flag=True, help="Draw each series as blocks.")
+@click.option("--plot-file", type=_PATH, help="Draw the first series into an .svg or .png file.")
+@click.option("--export", "export_path", type=_PATH, help="Write a table as .csv or .parquet.")
+@click.option("--table", type=_TABLES, default="results", show_default=True, help="The table of --export.")
+@click.option("--import", "imports", multiple=True, type=_PATH, help="Take in a run's folder or a sweep's record.")
+@click.option("--history", metavar="PATH|URL", help="The database (default: history.sqlite in the results).")
+@click.option("--results", type=_PATH, default=Path("results"), show_default=True, help="Where results are kept.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def history(model: str | None, as_json: bool, **options: Any) -> None:
+    """Follow a model over time: values per TFLM commit, where the level changed, how far estimates were off.
+
+    Without MODEL: what the history holds.
+    """
+    from harness.lab.history.store import HistoryStore
+
+    place = history_place(options["history"], options["results"])
+    if not options["imports"] and "://" not in place and not Path(place).is_file():
+        raise UsageError(f"there is no history {place}", remedy="harness regress writes one; name it with --history")
+    if options["export_path"]:
+        from harness.lab.history.frame import export
+
+        rows = export(place, options["export_path"], options["table"])
+        print(json.dumps(_document(written=rows)) if as_json else f"{rows} rows in {options['export_path']}")
+        return
+    store = HistoryStore.open(place)
+    try:
+        if options["imports"]:
+            from harness.lab.history.importing import import_paths
+
+            count = import_paths(store, options["imports"])
+            if model is None:
+                print(json.dumps(_document(imported=count)) if as_json else f"{count} results are in {place}")
+                return
+        if model is None:
+            _show_models(store, as_json)
+        else:
+            _show_model(store, model, options, as_json)
+    finally:
+        store.close()
+
+
+def _document(**values: Any) -> dict[str, Any]:
+    return {"schema": "harness.history", "schema_version": 1, **values}
+
+
+def _show_models(store: HistoryStore, as_json: bool) -> None:
+    rows = store.models()
+    if as_json:
+        names = ("model", "board", "kernels", "results", "last")
+        print(json.dumps(_document(models=[dict(zip(names, row, strict=True)) for row in rows]), indent=1))
+        return
+    for name, board, kernels, count, last in rows:
+        print(f"{safe_text(name):<32} {board:<22} {kernels:<10} {count:>7} results, last {last}")
+    if not rows:
+        print("the history is empty")
+
+
+def _show_model(store: HistoryStore, model: str, options: dict[str, Any], as_json: bool) -> None:
+    from harness.lab.history.series import estimate_errors, series_of
+    from harness.lab.metrics import METRICS
+
+    for name in options["metrics"]:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {quoted(name)}", remedy=f"metrics are {', '.join(METRICS)}")
+    wanted = {name: options[name] for name in ("board", "kernels", "last")}
+    found = series_of(store, model, options["metrics"] or _DEFAULT_METRICS, **wanted)
+    if not found:
+        known = sorted({row[0] for row in store.models()})
+        raise UsageError(
+            f"the history holds no value of {quoted(model)} for that",
+            remedy=f"it holds {', '.join(map(safe_text, known[:20])) or 'nothing'}: harness history",
+            code="history.no_model",
+        )
+    errors = estimate_errors(store, model)
+    if options["plot_file"]:
+        _draw(model, found[0], options["plot_file"])
+    if as_json:
+        series = [_series_values(one) for one in found]
+        from dataclasses import asdict
+
+        print(json.dumps(_document(model=model, series=series, estimates=[asdict(e) for e in errors]), indent=1))
+        return
+    for one in found:
+        _print_series(model, one, plot=options["plot"])
+    _print_errors(errors)
+
+
+def _series_values(series: Series) -> dict[str, Any]:
+    points = [
+        {"created": p.created, "rig": p.rig, "tflm_commit": p.tflm_commit, "status": p.status, "value": p.value}
+        for p in series.points
+    ]
+    changes = [
+        {
+            "created": series.points[change.index].created,
+            "tflm_commit": series.points[change.index].tflm_commit,
+            "before": change.before,
+            "after": change.after,
+        }
+        for change in series.changes()
+    ]
+    commits = [{"tflm_commit": c, "results": n, "median": value} for c, n, value in series.by_commit()]
+    head = {"metric": series.metric.name, "unit": series.metric.unit}
+    place = {"board": series.board, "kernels": series.kernels, "rig": series.rig}
+    return {**head, **place, "by_commit": commits, "changes": changes, "points": points}
+
+
+def _print_series(model: str, series: Series, *, plot: bool) -> None:
+    from harness.report.history_report import sparkline
+
+    rig = f" on {series.rig}" if series.rig else ""
+    unit = series.metric.unit
+    print(f"{safe_text(model)}, {series.board}{rig}, {series.kernels}: {series.metric.name} ({series.metric.title})")
+    for commit, count, value in series.by_commit():
+        print(f"  TFLM {safe_text(commit[:12]) or 'not known'}: {value:,.0f} {unit}, median of {count}")
+    for change in series.changes():
+        old, new = (safe_text(series.points[at].tflm_commit[:12]) for at in (change.index - 1, change.index))
+        when = series.points[change.index].created
+        levels = f"{change.before:,.0f} -> {change.after:,.0f} {unit} ({change.percent:+.2f} %)"
+        print(f"  {when}: {levels}, TFLM {old} -> {new}")
+    if plot:
+        values = series.values
+        print(f"  {sparkline(values)}  {min(values):,} … {max(values):,} {unit}")
+
+
+def _print_errors(errors: list[EstimateErrors]) -> None:
+    for error in errors:
+        print(
+            f"  {safe_text(error.tool)} on {error.board}, {error.kernels}, TFLM {safe_text(error.tflm_commit[:12])}: "
+            f"error {error.mean_percent:+.2f} % on average, {error.worst_percent:+.2f} % at worst, "
+            f"{error.under} of {error.count} too small"
+        )
+
+
+def _draw(model: str, series: Series, path: Path) -> None:
+    from harness.report.drawing import write_drawing
+    from harness.report.history_report import picture
+
+    labels = [f"{point.created} {point.tflm_commit[:12]}: {point.value:,}" for point in series.points]
+    title = f"{safe_text(model)}: {series.metric.name} on {series.board} ({series.kernels})"
+    changes = [change.index for change in series.changes()]
+    write_drawing(picture(title, series.values, labels, changes, series.metric.unit), path)

@@ -1,0 +1,81 @@
+"""The conditions of a result: what must be equal for two numbers to be comparable, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.lab.metrics import Kind
+from harness.record.lab_run import ConditionsRecord
+from harness.record.schema import SweepRecord
+
+#: Field of the conditions → how a sentence calls it.
+_TITLES = {
+    "kernels": "kernel set",
+    "tflm_commit": "TFLM commit",
+    "toolchain": "toolchain",
+    "optimise": "optimisation",
+    "interpreter": "interpreter",
+    "timing": "unit of the counter",
+    "clock_hz": "clock",
+    "arena_region": "arena region",
+    "caches": "caches",
+    "inputs": "inputs",
+    "step_bytes": "step of the search",
+}
+#: A baseline is kept for each of these; another one is another baseline, not a change.
+KEY = ("kernels", "tflm_commit", "toolchain")
+#: What else must be equal for a number of each kind.
+_MUST_EQUAL = {
+    Kind.ARENA: (*KEY, "interpreter"),
+    Kind.SEARCH: (*KEY, "interpreter", "step_bytes", "inputs"),
+    Kind.MEMORY: (*KEY, "interpreter", "optimise"),
+    Kind.TIMING: (*KEY, "interpreter", "optimise", "timing", "clock_hz", "arena_region", "caches", "inputs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One condition that is not the same."""
+
+    what: str
+    here: str
+    there: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.here} here, {self.there} in the baseline"
+
+
+def differences(kind: Kind, here: ConditionsRecord, there: ConditionsRecord) -> list[Difference]:
+    """Why numbers of this kind are not comparable; empty when they are."""
+    found = []
+    for name in _MUST_EQUAL[kind]:
+        mine, theirs = getattr(here, name), getattr(there, name)
+        if mine != theirs:
+            found.append(Difference(_TITLES[name], _text(mine), _text(theirs)))
+    return found
+
+
+def key_of(conditions: ConditionsRecord) -> tuple[str, ...]:
+    return tuple(getattr(conditions, name) for name in KEY)
+
+
+def conditions_of(record: SweepRecord) -> ConditionsRecord:
+    """What a sweep ran under, as far as its record says."""
+    device = record.device
+    environment = getattr(record, "environment", None)
+    return ConditionsRecord(
+        kernels=record.kernels,
+        tflm_commit=device.tflm_commit if device else "",
+        toolchain=getattr(environment, "compiler", "") or "",
+        optimise=getattr(environment, "optimisation", "") or "",
+        interpreter=device.interpreter if device else "",
+        timing=device.timing if device else "",
+        clock_hz=device.clock_hz if device else None,
+        arena_region=getattr(environment, "arena_region", "") or "",
+        inputs=record.inputs,
+        step_bytes=record.search.step_bytes if record.search else None,
+    )
+
+
+def _text(value: object) -> str:
+    return "not known" if value in {None, ""} else str(value)

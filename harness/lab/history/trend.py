@@ -1,0 +1,76 @@
+"""Where a series changed its level. Bytes are exact: every other value is a change. Times are noisy: a change must
+stand out of the noise.
+
+Times are segmented by binary segmentation: the split that explains most of the variance is taken while it pays for
+itself (Schwarz's criterion: a split must lower the cost by more than 3·σ²·ln n), with σ from the median absolute
+difference of neighbours, which a step does not inflate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import fmean, median
+
+#: A level of fewer points than this is an outlier, not a level.
+MIN_LEVEL = 3
+#: σ of a normal distribution from the median absolute difference of two neighbours: 1 / (√2 · 0.6745).
+_MAD_TO_SIGMA = 1.0484
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """Values from ``index`` on have another level. ``before`` and ``after`` are the levels on both sides."""
+
+    index: int
+    before: float
+    after: float
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.after - self.before) / self.before if self.before else math.inf
+
+
+def exact_changes(values: Sequence[float]) -> list[ChangePoint]:
+    """Every place where a value differs from the one before."""
+    return [ChangePoint(at, old, new) for at, (old, new) in enumerate(pairwise(values), start=1) if old != new]
+
+
+def noisy_changes(values: Sequence[float]) -> list[ChangePoint]:
+    """Changes of the mean that stand out of the noise, in order."""
+    if len(values) < 2 * MIN_LEVEL:
+        return []
+    sums = [0.0, *accumulate(float(value) for value in values)]
+    squares = [0.0, *accumulate(float(value) ** 2 for value in values)]
+
+    def cost(start: int, end: int) -> float:
+        """Sum of squared distances from the mean."""
+        total = sums[end] - sums[start]
+        return max(0.0, squares[end] - squares[start] - total * total / (end - start))
+
+    sigma = noise(values)
+    scale = max(abs(value) for value in values) or 1.0
+    # rounding of the sums must not pass for a change where there is no noise at all
+    penalty = max(3 * sigma**2 * math.log(len(values)), len(values) * (1e-6 * scale) ** 2)
+    splits: list[int] = []
+    parts = [(0, len(values))]
+    while parts:
+        start, end = parts.pop()
+        candidates = range(start + MIN_LEVEL, end - MIN_LEVEL + 1)
+        best = min(candidates, key=lambda at: cost(start, at) + cost(at, end), default=None)
+        if best is None or cost(start, end) - cost(start, best) - cost(best, end) <= penalty:
+            continue
+        splits.append(best)
+        parts += [(start, best), (best, end)]
+    edges = [0, *sorted(splits), len(values)]
+    levels = [fmean(values[start:end]) for start, end in pairwise(edges)]
+    return [ChangePoint(edge, old, new) for edge, (old, new) in zip(edges[1:-1], pairwise(levels), strict=True)]
+
+
+def noise(values: Sequence[float]) -> float:
+    """σ of the values around their level, whatever steps they make."""
+    if len(values) < 2:
+        return 0.0
+    return _MAD_TO_SIGMA * median(abs(new - old) for old, new in pairwise(values))

@@ -1,0 +1,249 @@
+"""A lab run: suite in, judged and recorded jobs out. The flow on one screen; it computes nothing itself."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness import __version__
+from harness.board.lab_file import Lab, RigEntry, find_lab
+from harness.deadline import Deadline
+from harness.errors import ExitCode, UsageError
+from harness.lab.baseline import BaselineStore
+from harness.lab.dispatch import JobState, fits
+from harness.lab.evaluation import Evaluator, PastValues, planned_record
+from harness.lab.history.database import HistoryError
+from harness.lab.history.store import HistoryStore
+from harness.lab.job import Job, jobs_of
+from harness.lab.metrics import METRICS, Kind, Number
+from harness.lab.order import Order, Result
+from harness.lab.rig_worker import ProcessWorker
+from harness.lab.run_folder import RESUME_WITHIN_S, RunFolder, identity_of, now_text
+from harness.lab.scheduler import Plan, Scheduler, Watcher
+from harness.lab.selection import Expression, Shard
+from harness.lab.suite import Suite, baselines_folder, read_suite
+from harness.record.lab_run import ConditionsRecord, JobRecord, JobStatus, RigRecord, RunRecord
+
+#: Rigs of the host board where no lab file says otherwise: it is only a process, but it uses a core.
+_MAX_HOST_RIGS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RegressRequest:
+    """``history`` is a path or database URL, "" for none. ``resume``: go on from an unfinished run of the same suite;
+    ``resume_within_s`` is how old it may be. ``tflm`` names the libraries of an upgrade run."""
+
+    suite_path: Path
+    lab_path: Path | None = None
+    results: Path = Path("results")
+    history: str = ""
+    boards_dirs: tuple[Path, ...] = ()
+    expression: Expression | None = None
+    shard: Shard | None = None
+    repeat: int | None = None
+    max_minutes: float | None = None
+    resume: bool = True
+    resume_within_s: float = RESUME_WITHIN_S
+    lease_timeout_s: float = 3600.0
+    tflm: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a request comes down to, before anything runs."""
+
+    request: RegressRequest
+    suite: Suite
+    jobs: tuple[Job, ...]
+    rigs: tuple[RigEntry, ...]
+    baselines: BaselineStore
+
+
+def prepare(request: RegressRequest) -> Prepared:
+    """Read the suite and the lab, choose the jobs. Raises ConfigError, UsageError."""
+    suite = read_suite(request.suite_path)
+    jobs = jobs_of(suite, request.suite_path, repeat=request.repeat, tflm=request.tflm)
+    if request.expression:
+        jobs = [job for job in jobs if request.expression.matches(job.words)]
+    if request.shard:
+        jobs = request.shard.take(jobs, key=lambda job: job.id)
+    if not jobs and not request.shard:
+        raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
+    baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
+    return Prepared(request, suite, tuple(jobs), rigs_for(find_lab(request.lab_path), jobs), baselines)
+
+
+def rigs_for(lab: Lab | None, jobs: Sequence[Job]) -> tuple[RigEntry, ...]:
+    """The rigs that some job fits. Without a lab file: the host, several times, and one rig of each other board."""
+    if lab is not None:
+        return tuple(rig for rig in lab.rigs if any(fits(job, rig) for job in jobs))
+    rigs: list[RigEntry] = []
+    for board in dict.fromkeys(job.board for job in jobs if job.board):
+        wanted = sum(job.board == board for job in jobs)
+        count = min(_MAX_HOST_RIGS, os.cpu_count() or 1, wanted) if board == "host" else 1
+        stem = board.replace(":", "-")
+        rigs += [
+            RigEntry(name=stem if count == 1 else f"{stem}-{number}", board=board) for number in range(1, count + 1)
+        ]
+    return tuple(rigs)
+
+
+def regress(prepared: Prepared, watcher: Watcher) -> tuple[RunRecord, Path]:
+    """Run what is prepared; the record and where it was written."""
+    request = prepared.request
+    runs = request.results / "lab"
+    identity = identity_of(request.suite_path.read_bytes(), prepared.jobs, prepared.rigs)
+    folder = RunFolder.unfinished(runs, identity, request.resume_within_s) if request.resume else None
+    with folder or RunFolder.new(runs, prepared.suite.name, identity) as held:
+        store = HistoryStore.open(request.history) if request.history else None
+        try:
+            record = _run(prepared, held, store, watcher)
+        finally:
+            if store is not None:
+                store.close()
+        return record, held.finish(record)
+
+
+def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watcher: Watcher) -> RunRecord:
+    request, started = prepared.request, time.monotonic()
+    begun = _run_record(prepared, folder, (), (), 0.0)
+    if store is not None:
+        store.add_run(begun)
+    resumed = [folder.past.finished[job.id] for job in prepared.jobs if job.id in folder.past.finished]
+    open_jobs = [job for job in prepared.jobs if job.id not in folder.past.finished]
+    done = [*resumed]
+    if resumed:
+        watcher.resumed(folder.run_id, len(resumed))
+
+    notes: list[str] = []
+
+    def keep_job(record: JobRecord, result: Result | None) -> None:
+        folder.keep_job(record)
+        try:
+            if store is not None and not notes:
+                store.add_result(folder.run_id, record, result.record if result else None)
+        except HistoryError as exc:
+            # a database that is away must not end a night: the run's folder holds everything
+            notes.append(f"{exc.message}; later: harness history --import {folder.path.as_posix()}")
+
+    runnable: list[Job] = []
+    for job in open_jobs:
+        hopeless = _hopeless(job, prepared.rigs)
+        if hopeless is None:
+            runnable.append(job)
+        else:
+            keep_job(hopeless, None)
+            watcher.finished(hopeless)
+            done.append(hopeless)
+    scheduler = Scheduler(
+        Plan(
+            rigs=prepared.rigs,
+            jobs=[JobState(job, list(folder.past.attempts.get(job.id, ()))) for job in runnable],
+            evaluator=Evaluator(prepared.baselines, prepared.suite.baselines, prepared.suite.retries, _past(store)),
+            order=lambda job, rig: order_of(job, rig, folder.job_folder(job), request.boards_dirs),
+            open_worker=lambda rig: ProcessWorker(rig.name),
+            keep_attempt=folder.keep_attempt,
+            keep_job=keep_job,
+            blocked=lambda job, why: _ended(job, JobStatus.BLOCKED, why, _blocked_code(why)),
+            watcher=watcher,
+            bench_after=prepared.suite.bench_after,
+            deadline=Deadline.after(request.max_minutes * 60) if request.max_minutes else Deadline.never(),
+            lease_timeout_s=request.lease_timeout_s,
+        )
+    )
+    done += scheduler.run()
+    seconds = time.monotonic() - started
+    record = _run_record(prepared, folder, done, scheduler.rig_records(), seconds, resumed=len(resumed))
+    return msgspec.structs.replace(record, notes=tuple(notes))
+
+
+def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path]) -> Order:
+    return Order(
+        job_id=job.id,
+        model_path=str(job.model.path),
+        board=rig.board,
+        rig=rig,
+        kernels=job.kernels,
+        tflm=job.tflm,
+        seed=job.seed,
+        fill=job.entry.fill,
+        inputs=job.entry.inputs,
+        step_bytes=job.step_bytes,
+        timeout_s=job.timeout_s,
+        trial_timeout_s=job.trial_timeout_s,
+        results=str(folder),
+        boards_dirs=tuple(map(str, boards_dirs)),
+    )
+
+
+def _hopeless(job: Job, rigs: Sequence[RigEntry]) -> JobRecord | None:
+    """The end of a job that cannot run: its model is not there, or not the pinned one, or no rig fits."""
+    if job.model.problem and not job.model.sha256:
+        return _ended(job, JobStatus.ERROR, job.model.problem, int(ExitCode.USAGE))
+    if job.model.problem:
+        return _ended(job, JobStatus.FAILED, job.model.problem, int(ExitCode.RESULT_BAD))
+    if not any(fits(job, rig) for rig in rigs):
+        wanted = f"no rig is called {job.rig}" if job.rig else f"no rig has a {job.board}"
+        return _ended(job, JobStatus.SKIPPED, wanted, 0)
+    return None
+
+
+def _ended(job: Job, status: JobStatus, reason: str, exit_code: int) -> JobRecord:
+    record = planned_record(job)
+    return msgspec.structs.replace(record, status=status, reason=reason, exit_code=exit_code, finished=now_text())
+
+
+def _blocked_code(why: str) -> int:
+    return int(ExitCode.RESULT_BAD if "--max-minutes" in why else ExitCode.PROBE)
+
+
+def _past(store: HistoryStore | None) -> PastValues:
+    """A rig's earlier times, where there is a history; bytes need none, they are exact."""
+
+    def values(rig: str, job: Job, metric: str, conditions: ConditionsRecord) -> Sequence[Number]:
+        if store is None or METRICS[metric].kind is not Kind.TIMING:
+            return ()
+        return store.past_values(rig, job.model.name, metric, conditions)
+
+    return values
+
+
+def _run_record(
+    prepared: Prepared,
+    folder: RunFolder,
+    jobs: Sequence[JobRecord],
+    rigs: tuple[RigRecord, ...],
+    seconds: float,
+    resumed: int = 0,
+) -> RunRecord:
+    order = {job.id: at for at, job in enumerate(prepared.jobs)}
+    return RunRecord(
+        run_id=folder.run_id,
+        suite=prepared.suite.name,
+        suite_path=prepared.request.suite_path.as_posix(),
+        harness_version=__version__,
+        started=folder.past.begin.started,
+        finished=now_text(),
+        seconds=round(seconds, 3),
+        resumed_jobs=resumed,
+        host=socket.gethostname(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        rigs=rigs,
+        jobs=tuple(sorted(jobs, key=lambda job: order[job.id])),
+        exit_code=exit_code_of(jobs),
+    )
+
+
+def exit_code_of(jobs: Sequence[JobRecord]) -> int:
+    """The highest code of the jobs; where nothing at all could run for want of rigs, that of a missing board."""
+    if jobs and all(job.status is JobStatus.SKIPPED for job in jobs):
+        return int(ExitCode.PROBE)
+    return max((job.exit_code for job in jobs), default=0)

@@ -1,0 +1,62 @@
+"""A lab run as Markdown, for a merge request or a job's summary page."""
+
+from __future__ import annotations
+
+import re
+
+from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
+from harness.units import safe_text
+
+#: Worst first.
+ORDER = (
+    JobStatus.FAILED,
+    JobStatus.ERROR,
+    JobStatus.BLOCKED,
+    JobStatus.FLAKY,
+    JobStatus.SKIPPED,
+    JobStatus.PASSED,
+)
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&@])")
+
+
+def markdown(run: RunRecord) -> str:
+    """What needs a look first, then every number."""
+    counts = ", ".join(f"{run.count(status)} {status.value}" for status in ORDER if run.count(status))
+    lines = [f"## Lab run {_text(run.suite)}: {counts or 'no jobs'}", ""]
+    lines.append(f"{_text(run.run_id)}, {run.seconds:.0f} s on {len(run.rigs)} rigs, harness {run.harness_version}")
+    lines += [f"- rig **{_text(rig.name)}** was benched: {_text(rig.benched)}" for rig in run.rigs if rig.benched]
+    lines += [f"- {_text(note)}" for note in run.notes]
+    worse = [job for status in ORDER[:-1] for job in run.jobs if job.status is status]
+    if worse:
+        lines += ["", "| job | rig | status | reason |", "|---|---|---|---|"]
+        lines += [
+            f"| {_text(job.id)} | {_text(job.rig or '–')} | {job.status.value} | {_text(job.reason)} |" for job in worse
+        ]
+    rows = [_row(job, metric) for job in run.jobs for metric in job.metrics]
+    if rows:
+        lines += ["", "<details><summary>All numbers</summary>", ""]
+        lines += ["| job | metric | value | baseline | difference | |", "|---|---|--:|--:|--:|---|", *rows]
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _row(job: JobRecord, metric: MetricRecord) -> str:
+    difference = ""
+    if metric.value is not None and metric.baseline is not None:
+        difference = f"{metric.value - metric.baseline:+,}"
+    status = "" if metric.status is MetricStatus.PASSED else metric.status.value.replace("_", " ")
+    cells = (_text(job.id), metric.name, _number(metric), _value(metric.baseline), difference, status)
+    return f"| {' | '.join(cells)} |"
+
+
+def _number(metric: MetricRecord) -> str:
+    return f"{_value(metric.value)} {metric.unit}" if metric.value is not None else "–"
+
+
+def _value(value: float | int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _text(text: str) -> str:
+    """Names are hostile: no markup, no line break, no mention."""
+    return _SPECIAL.sub(r"\\\1", safe_text(text, 300).replace("\\\\", "\\"))
