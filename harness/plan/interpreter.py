@@ -14,7 +14,7 @@ from harness.model.graph import Model, Operator, SubGraph
 from harness.plan.buffer import BufferRequest
 from harness.plan.core import core_named
 from harness.plan.kernels import PARAMETER_STRUCTS, Kernel, kernel_for
-from harness.plan.lifetimes import NEVER, lifetimes
+from harness.plan.lifetimes import NEVER, called_subgraphs, lifetimes
 from harness.plan.node import TYPE_BYTES, LiveTensor, Node, Preparation, described, type_name
 from harness.plan.offline import ONLINE, offline_offsets
 from harness.plan.setup import Category, Setup
@@ -66,6 +66,7 @@ def buffer_requests(preparation: Preparation) -> list[BufferRequest]:
     model = preparation.model
     offsets = offline_offsets(model)
     times = lifetimes(model, preparation.scratch, new_code_only=preparation.abi.control_flow_by_new_code_only)
+    _warn_of_old_calls(preparation)
     requests = []
     number = 0
     for subgraph, tensors in zip(model.subgraphs, preparation.tensors, strict=True):
@@ -257,6 +258,18 @@ def _allocate_variables(preparation: Preparation) -> None:
                 label = f"variable {described(tensor.source)}"
                 preparation.setup.persist(tensor_bytes(tensor), ARENA_ALIGNMENT, label, Category.VARIABLE)
             number += 1
+
+
+def _warn_of_old_calls(preparation: Preparation) -> None:
+    if not preparation.abi.control_flow_by_new_code_only:
+        return
+    for subgraph, operator in preparation.model.operators():
+        if called_subgraphs(operator) != called_subgraphs(operator, new_code_only=True):
+            preparation.warnings.append(
+                f"operator {operator.index} of subgraph {subgraph.index} ({operator.name}) has an operator code of "
+                "before 2020: this TFLM gives the subgraphs that it calls no lifetime, and their tensors may overwrite "
+                "its own"
+            )
 
 
 def _ensure_no_intermediates(subgraph: SubGraph, tensors: Sequence[LiveTensor]) -> None:
