@@ -92,6 +92,7 @@ class Engine:
         self._fpu_guard: Any = None
         self._fpu_clean: set[tuple[int, int]] = set()
         self._fpu_at: int | None = None
+        self._fpu_walking = False
         self.uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
         self.uc.hook_add(uc.UC_HOOK_MEM_UNMAPPED, self._on_unmapped)
 
@@ -280,7 +281,7 @@ class Engine:
         self._stale_code = True
 
     def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
-        if self._fpu_guard is None or (address, size) in self._fpu_clean:
+        if self._fpu_walking or self._fpu_guard is None or (address, size) in self._fpu_clean:
             return
         found = first_fpu_instruction(bytes(uc.mem_read(address, size)))
         if found is None:
@@ -293,15 +294,18 @@ class Engine:
         """Execute what stands before the floating-point instruction in its block."""
         target, self._fpu_at = self._fpu_at, None
         assert target is not None
-        guard, self._fpu_guard = self._fpu_guard, None
+        self._fpu_walking = True
         try:
             if self.pc != target:
+                # Translated anew, or the block would run through: unicorn ends a block at ``until`` only then.
+                self.uc.ctl_remove_cache(self.pc, target + 4)
                 self.uc.emu_start(self.pc | 1, target, 0, 512)
         except self._unicorn.UcError:
             return Stop.DATA_FAULT if self.fault_address is not None else Stop.UNDEFINED
         finally:
-            self._fpu_guard = guard
-        return Stop.COPROCESSOR if self.pc == target else Stop.COUNT
+            self._fpu_walking = False
+        # The code before it may have switched the FPU on.
+        return Stop.COPROCESSOR if self.pc == target and self._fpu_guard is not None else Stop.COUNT
 
 
 def first_fpu_instruction(code: bytes) -> int | None:
