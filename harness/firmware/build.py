@@ -34,19 +34,16 @@ logger = logging.getLogger(__name__)
 
 #: Sources whose objects depend on HARNESS_* macros of the model.
 _TUNED = frozenset({"session.cc", "profiler.cc"})
-_RESOLVER = "op_resolver.cc"
-_RESOLVER_HEADER = '#include <new>\n#include "tensorflow/lite/micro/micro_mutable_op_resolver.h"\n'
 _BUILD_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """One source to compile: its text is written, its object is found by its key. ``before`` must be there first."""
+    """One source to compile: its text is written, its object is found by its key."""
 
     source: Path
     argv: tuple[str, ...]
     object_path: Path
-    before: _Unit | None = None
 
 
 def build_firmware(
@@ -184,25 +181,9 @@ def _units(
             for data in config.inputs:
                 key.update(data)
         path = cache_dir / f"{key.hexdigest()[:40]}.o"
-        before = _resolver_header(library, flags, tools, base.hexdigest(), cache_dir) if name == _RESOLVER else None
-        prelude = ("-include", str(before.source)) if before else ()
-        argv = tools.compile_argv(sources / name, path, (*own, *prelude), (sources,), library.include_dirs)
-        units.append(_Unit(sources / name, tuple(argv), path, before))
+        argv = tools.compile_argv(sources / name, path, own, (sources,), library.include_dirs)
+        units.append(_Unit(sources / name, tuple(argv), path))
     return units
-
-
-def _resolver_header(
-    library: TflmLibrary, flags: tuple[str, ...], tools: Toolchain, base: str, cache_dir: Path
-) -> _Unit:
-    """TFLM's resolver header, precompiled: most of the work of compiling the one source that each model needs anew.
-
-    Where GCC does not take the precompiled one it reads the header itself."""
-    key = hashlib.sha256(f"{base}\0{flags}".encode()).hexdigest()[:40]
-    header = cache_dir / f"{key}.h"
-    argv = tools.compile_argv(
-        header, cache_dir / f"{key}.h.gch", (*flags, "-x", "c++-header"), (), library.include_dirs
-    )
-    return _Unit(header, tuple(argv), cache_dir / f"{key}.h.gch")
 
 
 def _compile(units: list[_Unit], tools: Toolchain, deadline: Deadline, cwd: Path) -> None:
@@ -220,9 +201,6 @@ def _compile(units: list[_Unit], tools: Toolchain, deadline: Deadline, cwd: Path
 
 def _compile_one(unit: _Unit, tools: Toolchain, deadline: Deadline, cwd: Path) -> None:
     """Into a file of its own first: another process may be making the same object."""
-    if unit.before is not None and not unit.before.object_path.is_file():
-        unit.before.source.write_text(_RESOLVER_HEADER, encoding="utf-8")
-        _compile_one(unit.before, tools, deadline, cwd)
     part = unit.object_path.with_suffix(f".{os.getpid()}.part.o")
     argv = [str(part) if argument == str(unit.object_path) else argument for argument in unit.argv]
     logger.debug("compile: %s", shlex.join(argv))
