@@ -8,6 +8,7 @@ it started.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import pty
@@ -144,6 +145,7 @@ def main() -> int:
     os.set_blocking(wake_read, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    gc.freeze()  # what is here now is shared by every boot: collecting there would copy its pages
     supervisor = Supervisor()
     _say({"port": supervisor.port})
     selector = selectors.DefaultSelector()
