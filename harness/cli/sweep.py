@@ -118,12 +118,14 @@ def _document(records: list[Any]) -> str:
 
 
 def _print_record(record: Any) -> None:
+    from rich.text import Text
+
     from harness.cli.console import stdout_console
     from harness.report.sweep_table import sweep_report
 
     console = stdout_console()
     for part in sweep_report(record):
-        console.print(part)
+        console.print(part, soft_wrap=isinstance(part, Text))  # paths stay whole
 
 
 def _print_summary(records: list[Any], total: int) -> None:
