@@ -13,13 +13,13 @@ from harness.plan.buffer import BufferRequest
 from harness.plan.greedy import greedy
 from harness.plan.interpreter import (
     allocate_inputs_and_outputs,
-    buffer_requests,
     construct,
     plan_memory,
     prepare_model,
 )
 from harness.plan.linear import linear
-from harness.plan.node import Preparation
+from harness.plan.preparation import Preparation
+from harness.plan.requests import buffer_requests
 from harness.plan.setup import RECORDED, Category, Setup, SetupStep, TailItem
 from harness.plan.target import Interpreter, PlanTarget
 from harness.plan.verifier import verify, verify_tail

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.errors import UnfitModelError
 from harness.model.graph import Model, Operator
-from harness.plan.node import ScratchRequest
+from harness.plan.preparation import ScratchRequest
 
 NEVER = (-1, -1)
 

@@ -7,136 +7,16 @@ the kernel's own words.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from harness.abi import ARENA_ALIGNMENT, MAX_SCRATCH_BUFFERS_PER_OP, Abi
 from harness.errors import UnfitModelError
-from harness.model.graph import Model, Operator, SubGraph, Tensor, TensorType
+from harness.model.graph import Operator, SubGraph, TensorType
 from harness.plan.core import Core
-from harness.plan.setup import Category, Setup
-from harness.units import quoted, safe_text
-
-#: TfLiteTypeSizeOf, micro/memory_helpers.cc: bytes per element. INT4 has a byte per element; STRING has no size.
-TYPE_BYTES: Mapping[int, int] = {
-    TensorType.FLOAT32: 4,
-    TensorType.FLOAT16: 2,
-    TensorType.BFLOAT16: 2,
-    TensorType.FLOAT64: 8,
-    TensorType.INT16: 2,
-    TensorType.UINT16: 2,
-    TensorType.INT32: 4,
-    TensorType.UINT32: 4,
-    TensorType.INT8: 1,
-    TensorType.UINT8: 1,
-    TensorType.INT64: 8,
-    TensorType.UINT64: 8,
-    TensorType.BOOL: 1,
-    TensorType.RESOURCE: 4,
-    TensorType.COMPLEX64: 8,
-    TensorType.COMPLEX128: 16,
-    TensorType.INT4: 1,
-}
-
-
-@dataclass(slots=True)
-class LiveTensor:
-    """A tensor during setup: a TfLiteEvalTensor. Kernels may move ``dims`` into the arena and change them, and give a
-    tensor its data."""
-
-    source: Tensor
-    dims: tuple[int, ...]
-    has_data: bool
-    is_constant: bool
-
-    @property
-    def type(self) -> TensorType | int:
-        return self.source.type
-
-    @property
-    def rank(self) -> int:
-        return len(self.dims)
-
-    @property
-    def element_count(self) -> int:
-        return math.prod(self.dims)
-
-    @property
-    def size_bytes(self) -> int:
-        """TfLiteEvalTensorByteLength. Raises KeyError for a type without a size."""
-        return self.element_count * TYPE_BYTES[self.source.type]
-
-    @property
-    def quantized_channels(self) -> int:
-        """Length of the scale array of the TfLiteAffineQuantization that TFLM builds; 0 when it builds none, which is
-        so unless scales and zero points are both present and not empty."""
-        quantization = self.source.quantization
-        if quantization is None or not quantization.scales or not quantization.zero_points:
-            return 0
-        return len(quantization.scales)
-
-    @property
-    def zero_point(self) -> int:
-        """params.zero_point: the first one, 0 without quantization."""
-        quantization = self.source.quantization
-        return (
-            quantization.zero_points[0] if self.quantized_channels and quantization and quantization.zero_points else 0
-        )
-
-    @property
-    def scale(self) -> float:
-        quantization = self.source.quantization
-        return quantization.scales[0] if self.quantized_channels and quantization and quantization.scales else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ScratchRequest:
-    """internal::ScratchBufferRequest: ``number`` in the order of all requests."""
-
-    number: int
-    size_bytes: int
-    subgraph: int
-    operator: int
-    label: str
-
-
-@dataclass(slots=True)
-class Preparation:
-    """Everything that outlives one operator's Prepare."""
-
-    model: Model
-    abi: Abi
-    core: Core
-    setup: Setup
-    tensors: list[list[LiveTensor]]
-    scratch: list[ScratchRequest] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    #: Resource variables: (container, shared name) → id; id → whether its buffer is allocated.
-    resources: dict[tuple[str | None, str | None], int] = field(default_factory=dict)
-    resource_buffers: set[int] = field(default_factory=set)
-    resource_of_tensor: dict[tuple[int, int], int] = field(default_factory=dict)
-
-    def temp_parts(self, tensor: LiveTensor) -> tuple[tuple[int, int], ...]:
-        """(size, alignment) of the allocations of one temporary TfLiteTensor, micro_allocator.cc
-        InitializeTfLiteTensorFromFlatbuffer."""
-        parts = [(self.abi.size("TfLiteTensor"), self.abi.alignment("TfLiteTensor"))]
-        if tensor.quantized_channels:
-            parts.append((self.abi.size("TfLiteAffineQuantization"), self.abi.alignment("TfLiteAffineQuantization")))
-            array = self.abi.int_array_bytes(tensor.quantized_channels)
-            parts.append((array, self.abi.alignment("TfLiteIntArray")))
-        return tuple(parts)
-
-    def spare_bytes(self, temp_parts: tuple[tuple[int, int], ...]) -> int:
-        """The end of a temporary TfLiteTensor that no one reads once a kernel's checks are through: its zero points and
-        quantized dimension (behind two pointers); without quantization its bytes, type, allocation type and
-        is_variable (behind the quantization, the parameters and two pointers)."""
-        quantization = sum(size for size, _ in temp_parts[1:])
-        if quantization:
-            return quantization - 2 * self.abi.pointer_bytes
-        fixed = self.abi.size("TfLiteQuantization") + self.abi.size("TfLiteQuantizationParams")
-        return temp_parts[0][0] - fixed - 2 * self.abi.pointer_bytes
+from harness.plan.preparation import Preparation, ScratchRequest
+from harness.plan.setup import Category
+from harness.plan.tensor import TYPE_BYTES, LiveTensor, type_name
+from harness.units import safe_text
 
 
 @dataclass(slots=True)
@@ -198,6 +78,11 @@ class Node:
         """AllocateTempOutputTensor of a tensor that must be there."""
         return self._required(self._temp(self.output(index), f"output {index}"), f"output {index}")
 
+    def temp_input_and_output(self) -> tuple[LiveTensor, LiveTensor]:
+        """The one input and the one output of an operator that has no more."""
+        self.ensure_counts(inputs=1, outputs=1)
+        return self.temp_input(0), self.temp_output()
+
     def persist(self, size_bytes: int, label: str, *, still_read: bool = False) -> None:
         """context->AllocatePersistentBuffer: aligned to 16 whatever is stored in it.
 
@@ -254,6 +139,14 @@ class Node:
     def ensure_same_type(self, one: LiveTensor, other: LiveTensor) -> None:
         self.ensure(one.type == other.type, f"{type_name(one.type)} != {type_name(other.type)}")
 
+    def ensure_symmetric(self, *tensors: LiveTensor) -> None:
+        """16-bit kernels want zero points of 0."""
+        for tensor in tensors:
+            self.ensure(tensor.zero_point == 0, f"params.zero_point != 0 ({tensor.zero_point} != 0)")
+
+    def ensure_constant(self, tensor: LiveTensor, name: str) -> None:
+        self.ensure(tensor.is_constant, f"Non-constant >{name}< tensor is not supported")
+
     def ensure_counts(self, inputs: int | None = None, outputs: int | None = None) -> None:
         if inputs is not None:
             self.ensure(self.input_count == inputs, f"NumInputs(node) != {inputs} ({self.input_count} != {inputs})")
@@ -292,11 +185,3 @@ class Node:
         self.ensure(tensor is not None, f"{role} != nullptr was not true.")
         assert tensor is not None
         return tensor
-
-
-def type_name(value: TensorType | int) -> str:
-    return value.name if isinstance(value, TensorType) else f"type {value}"
-
-
-def described(tensor: Tensor) -> str:
-    return f"tensor {tensor.index} {quoted(tensor.name, 60)}"

@@ -7,8 +7,9 @@ from harness.model.graph import TensorType
 from harness.plan.kernels import cmsis_nn
 from harness.plan.kernels.cmsis_nn import Window
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
 from harness.plan.target import Kernels
+from harness.plan.tensor import LiveTensor
 
 _INT8, _INT16, _INT4, _FLOAT = TensorType.INT8, TensorType.INT16, TensorType.INT4, TensorType.FLOAT32
 _INTEGER = (_INT8, _INT16)
@@ -47,7 +48,7 @@ def conv_2d_cmsis_nn(node: Node) -> None:
     if source.type == _INT8:
         _scratch_if_any(node, cmsis_nn.convolve_s8(window, node.core), "im2col")
     elif source.type == _INT16:
-        _ensure_symmetric(node, source, output)
+        node.ensure_symmetric(source, output)
         _scratch_if_any(node, cmsis_nn.convolve_s16(window, node.core), "im2col")
 
 
@@ -72,7 +73,7 @@ def depthwise_conv_2d_cmsis_nn(node: Node) -> None:
     _ensure_weights(node, source, weights)
     if source.type in _INTEGER:
         if source.type == _INT16:
-            _ensure_symmetric(node, source, output)
+            node.ensure_symmetric(source, output)
         _ensure_scales(node, weights, weights.dims[3])
         _per_channel_arrays(node, weights.dims[3])
     _quantize(node, source, weights)
@@ -177,11 +178,6 @@ def _ensure_scales(node: Node, weights: LiveTensor, channels: int) -> None:
         scales in (1, channels),
         "affine_quantization->scale->size == 1 || affine_quantization->scale->size == filter channels was not true.",
     )
-
-
-def _ensure_symmetric(node: Node, *tensors: LiveTensor) -> None:
-    for tensor in tensors:
-        node.ensure(tensor.zero_point == 0, f"params.zero_point != 0 ({tensor.zero_point} != 0)")
 
 
 def _window(node: Node, source: LiveTensor, weights: LiveTensor, output: LiveTensor, filter_channels: int) -> Window:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from harness.plan.kernels.flexbuffer import custom_options
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
+from harness.plan.tensor import LiveTensor
 
 #: decode_state.h: bytes 0 and 1 of the ancillary tensor.
 _DECODE_STATES = {0: "DecodeStateLut", 1: "DecodeStateHuffman", 2: "DecodeStatePrune"}

@@ -1,19 +1,18 @@
-"""FULLY_CONNECTED, BATCH_MATMUL, EMBEDDING_LOOKUP, SVDF and SOFTMAX (kernels/fully_connected*.cc, batch_matmul*.cc,
-embedding_lookup.cc, svdf*.cc, softmax*.cc and cmsis_nn/ of the same names)."""
+"""FULLY_CONNECTED, BATCH_MATMUL and EMBEDDING_LOOKUP (kernels/fully_connected*.cc, batch_matmul*.cc,
+embedding_lookup.cc and cmsis_nn/ of the same names)."""
 
 from __future__ import annotations
 
 from harness.model.graph import TensorType
 from harness.plan.kernels import cmsis_nn
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node, type_name
+from harness.plan.node import Node
 from harness.plan.target import Kernels
+from harness.plan.tensor import LiveTensor, type_name
 
 _INT8, _INT16, _INT4, _FLOAT = TensorType.INT8, TensorType.INT16, TensorType.INT4, TensorType.FLOAT32
 _INTEGER = (_INT8, _INT16)
 _HYBRID = "Hybrid models are not supported on TFLite Micro."
-#: softmax_common.cc, kInt16LUTArraySize: int16 entries of each lookup table.
-_SOFTMAX_LUT_ENTRIES = 513
 
 
 @register("FULLY_CONNECTED", init="OpDataFullyConnected")
@@ -179,93 +178,3 @@ def embedding_lookup(node: Node) -> None:
     node.persist_dims(output, (lookup.dims[0], *value.dims[1:], *output.dims[value.rank :]), still_read=True)
     node.ensure(output.size_bytes <= before, "new_dims_size <= output->bytes was not true.")
     node.persist_struct("embedding_lookup::OpData", still_read=True)
-
-
-@register("SVDF", init="OpDataSvdf")
-def svdf(node: Node) -> None:
-    _svdf(node)
-
-
-@register("SVDF", init="cmsis_nn_svdf::CmsisNnOpDataSvdf", kernels=Kernels.CMSIS_NN)
-def svdf_cmsis_nn(node: Node) -> None:
-    weights = _svdf(node)
-    kernel_sums = cmsis_nn.svdf_s8(weights.dims[0], node.core) if weights.type == _INT8 else 0
-    if kernel_sums:
-        node.ensure(weights.is_constant, "IsConstantTensor(weights_feature) was not true.")
-        node.persist(kernel_sums, "kernel sums")
-
-
-def _svdf(node: Node) -> LiveTensor:
-    """PrepareSvdf and CmsisNnPrepareSvdf. Returns the feature weights."""
-    source, features, time = node.temp_input(0), node.temp_input(1), node.temp_input(2)
-    node.optional_temp_input(3)
-    state = node.temp_input(4)
-    node.ensure_type(source, _FLOAT, _INT8)
-    node.ensure(source.rank == 2, f"NumDimensions(input) != 2 ({source.rank} != 2)")
-    rank = node.option("rank", 1)
-    filters = features.dims[0]
-    node.ensure(rank > 0 and filters % rank == 0, f"num_filters % rank != 0 ({filters} % {rank})")
-    units, batch = filters // max(rank, 1), source.dims[0]
-    node.ensure_counts(outputs=1)
-    output = node.temp_output()
-    node.ensure(output.rank == 2, f"NumDimensions(output) != 2 ({output.rank} != 2)")
-    node.ensure(output.dims[0] == batch, f"output->dims->data[0] != batch_size ({output.dims[0]} != {batch})")
-    node.ensure(output.dims[1] == units, f"output->dims->data[1] != num_units ({output.dims[1]} != {units})")
-    node.ensure(
-        features.rank == 2 and features.dims[1] == source.dims[1], "weights_feature->dims->data[1] != input_size"
-    )
-    node.ensure(time.rank == 2 and time.dims[0] == filters, "weights_time->dims->data[0] != num_filters")
-    wanted = (batch, time.dims[1] * filters)
-    node.ensure(state.dims == wanted, f"activation_state->dims != {wanted} ({state.dims} != {wanted})")
-    node.ensure(state.source.is_variable, "activation_state->is_variable != true (0 != 1)")
-    node.ensure_counts(inputs=5)
-    if source.type == _INT8:
-        node.ensure_type(features, _INT8)
-        node.ensure_type(time, *_INTEGER)
-        node.ensure_type(state, *_INTEGER)
-        node.ensure_type(output, _INT8)
-        node.scratch(4 * batch * filters, "filter results")
-        node.scratch(4 * batch * units, "output accumulators")
-    else:
-        for tensor in (features, time, state, output):
-            node.ensure_type(tensor, _FLOAT)
-        node.scratch(4 * batch * filters, "filter results")
-    return features
-
-
-@register("SOFTMAX", init="SoftmaxParams")
-def softmax(node: Node) -> None:
-    _softmax(node)
-
-
-@register("SOFTMAX", init="cmsis_nn_softmax::CMSISNNSoftmaxParams", kernels=Kernels.CMSIS_NN)
-def softmax_cmsis_nn(node: Node) -> None:
-    _softmax(node)
-
-
-def _softmax(node: Node) -> None:
-    node.ensure_counts(inputs=1, outputs=1)
-    source = node.temp_input(0)
-    node.ensure(source.rank >= 1, "NumDimensions(input) >= 1 was not true.")
-    output = node.temp_output()
-    if source.type == _INT16:
-        for table in ("exponential", "reciprocal"):
-            node.persist(2 * _SOFTMAX_LUT_ENTRIES, f"{table} lookup table")
-    mixed = (source.type, output.type) == (_INT8, _INT16)
-    node.ensure(source.type == output.type or mixed, "Input and output data types are not supported together.")
-    node.ensure_type(source, _FLOAT, *_INTEGER)
-    _ensure_softmax_output(node, source, output)
-
-
-def _ensure_softmax_output(node: Node, source: LiveTensor, output: LiveTensor) -> None:
-    if source.type == _FLOAT:
-        return
-    wanted = {(_INT16, _INT16): (0, 32768), (_INT8, _INT16): (-32768, 65536), (_INT8, _INT8): (-128, 256)}
-    zero_point, inverse = wanted[TensorType(source.type), TensorType(output.type)]
-    text = f"output->params.zero_point != {zero_point} ({output.zero_point} != {zero_point})"
-    node.ensure(output.zero_point == zero_point, text)
-    exact = (source.type, output.type) == (_INT8, _INT8)
-    near = abs(output.scale - 1 / inverse) <= (0.0 if exact else 0.001 / inverse)
-    node.ensure(near, f"output->params.scale == 1.f / {inverse} was not true.")
-    if source.type == _INT16:
-        node.ensure(source.zero_point == 0, f"input->params.zero_point != 0 ({source.zero_point} != 0)")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from harness.model.graph import TensorType
 from harness.plan.kernels.registry import add, register
-from harness.plan.node import LiveTensor, Node, type_name
+from harness.plan.node import Node
 from harness.plan.target import Kernels
+from harness.plan.tensor import LiveTensor, type_name
 
 _INT8, _INT16, _INT32, _FLOAT = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.FLOAT32
 _BOOL, _UINT8 = TensorType.BOOL, TensorType.UINT8
@@ -16,18 +17,8 @@ _BOOL, _UINT8 = TensorType.BOOL, TensorType.UINT8
 add("ARG_MAX", "ARG_MIN", "FLOOR", "LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM", "NEG")
 
 
-def _unary(node: Node) -> tuple[LiveTensor, LiveTensor]:
-    node.ensure_counts(inputs=1, outputs=1)
-    return node.temp_input(0), node.temp_output()
-
-
 def _binary(node: Node) -> tuple[LiveTensor, LiveTensor, LiveTensor]:
     return node.temp_input(0), node.temp_input(1), node.temp_output()
-
-
-def _ensure_symmetric(node: Node, *tensors: LiveTensor) -> None:
-    for tensor in tensors:
-        node.ensure(tensor.zero_point == 0, f"params.zero_point != 0 ({tensor.zero_point} != 0)")
 
 
 def _ensure_unquantized(node: Node, *tensors: LiveTensor) -> None:
@@ -50,7 +41,7 @@ def add_cmsis_nn(node: Node) -> None:
     node.ensure(one.type in (_FLOAT, _INT32, _INT16, _INT8), "Input data type not supported")
     node.ensure(one.type == other.type, "Hybrid models are not supported on TFLite Micro.")
     if one.type == _INT16:
-        _ensure_symmetric(node, one, other, output)
+        node.ensure_symmetric(one, other, output)
     _add_or_sub_quantization(node, output)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other)
@@ -77,7 +68,7 @@ def mul(node: Node) -> None:
     if output.type in (_INT8, _INT16):
         node.ensure_quantized(output)
         if one.type == _INT16:
-            _ensure_symmetric(node, one, other, output)
+            node.ensure_symmetric(one, other, output)
 
 
 @register("DIV", init="div::OpDataDiv")
@@ -97,7 +88,7 @@ def squared_difference(node: Node) -> None:
     one, other, output = _binary(node)
     node.ensure_same_type(one, other)
     if one.type == _INT16:
-        _ensure_symmetric(node, one, other, output)
+        node.ensure_symmetric(one, other, output)
 
 
 @register("FLOOR_DIV", "FLOOR_MOD")
@@ -145,26 +136,26 @@ def rsqrt(node: Node) -> None:
 
 
 def _abs_or_rsqrt(node: Node, *types: TensorType) -> None:
-    source, output = _unary(node)
+    source, output = node.temp_input_and_output()
     node.ensure_same_type(source, output)
     _ensure_elementwise_type(node, source, *types)
     if source.type == _INT8 or (source.type == _INT16 and source.quantized_channels):
         for tensor in (source, output):
             node.ensure(tensor.quantized_channels > 0, "quantization.type != kTfLiteAffineQuantization (0 != 1)")
         if source.type == _INT16:
-            _ensure_symmetric(node, source, output)
+            node.ensure_symmetric(source, output)
 
 
 @register("SIN", "COS", "LOG", "SQRT", "SQUARE")
 def float_function(node: Node) -> None:
-    source, output = _unary(node)
+    source, output = node.temp_input_and_output()
     node.ensure_same_type(source, output)
     _ensure_elementwise_type(node, source, _FLOAT)
 
 
 @register("LOGICAL_NOT")
 def logical_not(node: Node) -> None:
-    source, output = _unary(node)
+    source, output = node.temp_input_and_output()
     node.ensure_same_type(source, output)
     _ensure_elementwise_type(node, source, _BOOL)
 
@@ -181,82 +172,6 @@ def same_shape_float(node: Node) -> None:
     node.ensure_type(source, _FLOAT)
     node.ensure_same_type(output, source)
     node.ensure(output.dims == source.dims, f"output->dims != input->dims ({output.dims} != {source.dims})")
-
-
-@register("RELU", init="ReluOpData")
-def relu(node: Node) -> None:
-    source, output = node.temp_input(0), node.temp_output()
-    if source.type == _INT16:
-        _ensure_symmetric(node, source, output)
-
-
-@register("RELU6", init="Relu6OpData")
-def relu6(node: Node) -> None:
-    node.temp_input(0)
-
-
-@register("LEAKY_RELU", init="LeakyReluOpData")
-def leaky_relu(node: Node) -> None:
-    source, output = _unary(node)
-    node.ensure_same_type(source, output)
-
-
-@register("PRELU", init="PreluParams")
-def prelu(node: Node) -> None:
-    node.temp_input(0)
-    alpha, output = node.temp_input(1), node.temp_output()
-    if output.type == _INT16:
-        node.ensure_type(alpha, _INT8)
-
-
-@register("ELU", init="elu::OpData")
-def elu(node: Node) -> None:
-    source, output = _unary(node)
-    node.ensure_same_type(source, output)
-
-
-@register("HARD_SWISH", init="HardSwishParams")
-def hard_swish(node: Node) -> None:
-    _unary(node)
-
-
-@register("LOGISTIC", init="OpDataLogistic")
-def logistic(node: Node) -> None:
-    source, output = node.temp_input(0), node.temp_output()
-    node.ensure_same_type(source, output)
-    if source.type == _INT8:
-        node.ensure(output.zero_point == -128, f"output->params.zero_point != -128 ({output.zero_point} != -128)")
-    if source.type == _INT16:
-        _ensure_symmetric(node, source, output)
-
-
-@register("TANH", init="tanh::OpData")
-def tanh(node: Node) -> None:
-    node.temp_input(0)
-    source, output = _unary(node)
-    node.ensure_same_type(source, output)
-    if source.type == _INT16:
-        _ensure_symmetric(node, source, output)
-
-
-@register("L2_NORMALIZATION", init="L2NormalizationParams")
-def l2_normalization(node: Node) -> None:
-    source, output = _unary(node)
-    node.ensure(source.rank <= 4, "NumDimensions(input) <= 4 was not true.")
-    node.ensure_type(output, _FLOAT, _INT8)
-    node.ensure_same_type(source, output)
-    node.ensure(node.option("fused_activation_function") == 0, "params->activation != kTfLiteActNone")
-
-
-@register("LOG_SOFTMAX")
-def log_softmax(node: Node) -> None:
-    source, output = _unary(node)
-    node.ensure_same_type(source, output)
-    node.ensure(source.dims == output.dims, "HaveSameShapes(input, output) was not true.")
-    if source.type == _INT8:
-        node.persist_struct("log_softmax::LogSoftmaxOpData")
-        node.ensure(output.scale == 16.0 / 256, "output->params.scale == kOutputScale was not true.")
-        node.ensure(output.zero_point == 127, "output->params.zero_point == kOutputZeroPoint was not true.")
 
 
 @register("CUMSUM")
@@ -277,7 +192,7 @@ def cumsum(node: Node) -> None:
 
 @register("QUANTIZE", init="OpDataQuantizeReference")
 def quantize(node: Node) -> None:
-    source, output = _unary(node)
+    source, output = node.temp_input_and_output()
     node.ensure(output.quantized_channels > 0, "output->quantization.type != kTfLiteAffineQuantization (0 != 1)")
     node.ensure(output.quantized_channels == 1, "affine_quantization->scale->size == 1 was not true.")
     node.ensure_type(source, _FLOAT, _INT32, _INT16, _INT8, _UINT8)
@@ -286,7 +201,7 @@ def quantize(node: Node) -> None:
 
 @register("DEQUANTIZE", init="DequantizeOpData")
 def dequantize(node: Node) -> None:
-    source, output = _unary(node)
+    source, output = node.temp_input_and_output()
     cause = "input->type == kTfLiteInt8 || input->type == kTfLiteInt16 || input->type == kTfLiteUInt8 was not true."
     node.ensure(source.type in (_INT8, _INT16, _UINT8), cause)
     node.ensure(output.type == _FLOAT, "output->type == kTfLiteFloat32 was not true.")
@@ -294,7 +209,7 @@ def dequantize(node: Node) -> None:
 
 @register("CAST", "ZEROS_LIKE")
 def unary_of_any_type(node: Node) -> None:
-    _unary(node)
+    node.temp_input_and_output()
 
 
 @register("SELECT_V2", init="select::OpData")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from harness.model.graph import TensorType
 from harness.plan.kernels import cmsis_nn
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
 from harness.plan.target import Kernels
+from harness.plan.tensor import LiveTensor
 
 _INTEGER = (TensorType.INT8, TensorType.INT16)
 

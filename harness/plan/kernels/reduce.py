@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.model.graph import TensorType
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
+from harness.plan.tensor import LiveTensor
 
 
 @register("MEAN", "SUM", init="OpDataReduce")

@@ -1,5 +1,5 @@
-"""Operators that move elements about (kernels/reshape*.cc, pad*.cc, concatenation.cc, gather*.cc, split*.cc and the
-like)."""
+"""Operators that give elements another shape or place (kernels/reshape*.cc, pad*.cc, concatenation.cc, transpose*.cc,
+space_to_depth.cc, resize_*.cc, broadcast_*.cc and the like)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import math
 from harness.abi import MAX_CONCATENATION_INPUTS
 from harness.model.graph import TensorType
 from harness.plan.kernels.registry import add, register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
+from harness.plan.tensor import LiveTensor
 
 _INT8, _INT16, _INT32, _INT64 = TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64
 _FLOAT, _BOOL = TensorType.FLOAT32, TensorType.BOOL
 
 # These kernels have no Init and no Prepare.
 add("PACK", "UNPACK")
-
-
-def _constant(node: Node, tensor: LiveTensor, name: str) -> None:
-    node.ensure(tensor.is_constant, f"Non-constant >{name}< tensor is not supported")
 
 
 @register("RESHAPE")
@@ -58,7 +55,7 @@ def squeeze(node: Node) -> None:
 def expand_dims(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     source, axis, output = node.temp_input(0), node.temp_input(1), node.temp_output()
-    _constant(node, axis, "axis")
+    node.ensure_constant(axis, "axis")
     cause = "output_shape.DimensionsCount() == input_shape.DimensionsCount() + 1 was not true."
     node.ensure(output.rank == source.rank + 1, cause)
 
@@ -69,7 +66,7 @@ def transpose(node: Node) -> None:
     source, perm, output = node.temp_input(0), node.temp_input(1), node.temp_output()
     node.ensure(source.rank <= 5, "Transpose op only supports 1D-5D input arrays.")
     node.ensure_same_type(source, output)
-    _constant(node, perm, "perm")
+    node.ensure_constant(perm, "perm")
     node.ensure(perm.dims == (source.rank,), f"op_context.perm->dims->data[0] != dims ({perm.dims} != {source.rank})")
 
 
@@ -89,7 +86,7 @@ def pad(node: Node) -> None:
     node.ensure(
         pairs == output.rank * 2, f"FlatSize of paddings != output->dims->size * 2 ({pairs} != {output.rank * 2})"
     )
-    _constant(node, paddings, "paddings")
+    node.ensure_constant(paddings, "paddings")
     if source.type == _INT8 and value is not None:
         node.ensure(output.zero_point == value.zero_point, "output->params.zero_point != constant_values' zero_point")
         node.ensure(output.scale == value.scale, "output->params.scale != constant_values->params.scale")
@@ -126,90 +123,6 @@ def concatenation(node: Node) -> None:
             node.ensure(source.zero_point == 0, f"input->params.zero_point != 0 ({source.zero_point} != 0)")
     if first.type == _INT16:
         node.ensure(output.zero_point == 0, f"output_tensor->params.zero_point != 0 ({output.zero_point} != 0)")
-
-
-@register("SPLIT")
-def split(node: Node) -> None:
-    _constant(node, node.temp_input(0), "axis")
-
-
-@register("SPLIT_V")
-def split_v(node: Node) -> None:
-    node.ensure_counts(inputs=3)
-    _constant(node, node.temp_input(2), "axis")
-
-
-@register("SLICE")
-def slice_(node: Node) -> None:
-    node.ensure_counts(inputs=3, outputs=1)
-    source, begin, size, output = (*(node.temp_input(index) for index in range(3)), node.temp_output())
-    node.ensure_same_type(source, output)
-    node.ensure_same_type(begin, size)
-    node.ensure_type(begin, _INT32, _INT64)
-    node.ensure(source.rank <= 5, "NumDimensions(input) <= kMaxDim was not true.")
-
-
-@register("STRIDED_SLICE", init="StridedSliceParams")
-def strided_slice(node: Node) -> None:
-    node.ensure_counts(inputs=4, outputs=1)
-    source = node.temp_input(0)
-    bounds = [node.temp_input(index) for index in (1, 2, 3)]
-    node.temp_output()
-    node.ensure(source.rank <= 5, "input dim should not exceed 4")
-    for tensor, name in zip(bounds, ("begin", "end", "strides"), strict=True):
-        _constant(node, tensor, name)
-
-
-@register("DYNAMIC_UPDATE_SLICE")
-def dynamic_update_slice(node: Node) -> None:
-    node.ensure_counts(inputs=3, outputs=1)
-    operand, update, start, _ = (*(node.temp_input(index) for index in range(3)), node.temp_output())
-    node.ensure_same_type(operand, update)
-    node.ensure_type(start, _INT32, _INT64)
-    node.ensure(start.dims == (operand.rank,), "SizeOfDimension(start_indices, 0) != NumDimensions(operand)")
-    node.ensure(update.rank == operand.rank, "NumDimensions(update) != NumDimensions(operand)")
-
-
-@register("REVERSE_V2")
-def reverse_v2(node: Node) -> None:
-    node.ensure_counts(inputs=2, outputs=1)
-    source, axis, output = node.temp_input(0), node.temp_input(1), node.temp_output()
-    node.ensure(axis.rank == 1, f"NumDimensions(axis) != 1 ({axis.rank} != 1)")
-    node.ensure(axis.element_count <= source.rank <= 8, "NumDimensions(input) >= NumElements(axis) was not true.")
-    node.ensure_type(source, _INT32, _FLOAT, TensorType.UINT8, _INT8, _INT16, _INT64, _BOOL)
-    node.ensure_type(axis, _INT32)
-    node.ensure_same_type(source, output)
-
-
-@register("GATHER")
-def gather(node: Node) -> None:
-    node.ensure_counts(inputs=2, outputs=1)
-    source, positions, output = node.temp_input(0), node.temp_input(1), node.temp_output()
-    node.ensure_type(positions, _INT32)
-    node.ensure_type(source, _FLOAT, _INT8)
-    axis, batch = node.option("axis"), node.option("batch_dims")
-    axis = axis + source.rank if axis < 0 else axis
-    node.ensure(0 <= axis < source.rank, "0 <= axis && axis < NumDimensions(input) was not true.")
-    batch = batch + positions.rank if batch < 0 else batch
-    node.ensure(batch <= axis, "batch_dims <= axis was not true.")
-    node.ensure(0 <= batch < source.rank, "0 <= batch_dims && batch_dims < NumDimensions(input) was not true.")
-    node.ensure(batch <= positions.rank, "batch_dims <= NumDimensions(coords) was not true.")
-    node.ensure(source.dims[:batch] == positions.dims[:batch], "batch dimensions of input and coords differ")
-    node.persist_dims(output, (*source.dims[:axis], *positions.dims[batch:], *source.dims[axis + 1 :]))
-
-
-@register("GATHER_ND")
-def gather_nd(node: Node) -> None:
-    node.ensure_counts(inputs=2, outputs=1)
-    source, indices, output = node.temp_input(0), node.temp_input(1), node.temp_output()
-    node.ensure_type(source, _FLOAT, _INT8)
-    node.ensure_type(indices, _INT32)
-    node.ensure(source.rank >= 1, "Params must be at least a vector.")
-    node.ensure(indices.rank >= 1, "Indices must be at least a vector.")
-    depth = indices.dims[-1]
-    node.ensure(depth <= source.rank, "Index innermost dimension length must be <= params rank.")
-    node.ensure(depth <= 5, "Index innermost dimension length must not exceed 5.")
-    node.persist_dims(output, (*indices.dims[:-1], *source.dims[depth:]))
 
 
 @register("BATCH_TO_SPACE_ND")
@@ -270,7 +183,7 @@ def resize(node: Node) -> None:
     node.ensure(source.rank == 4, f"NumDimensions(input) != 4 ({source.rank} != 4)")
     node.ensure(size.rank == 1, f"NumDimensions(size) != 1 ({size.rank} != 1)")
     node.ensure_type(size, _INT32)
-    _constant(node, size, "size")
+    node.ensure_constant(size, "size")
     both = node.option("half_pixel_centers") and node.option("align_corners")
     if node.operator.name == "RESIZE_BILINEAR":
         node.ensure(not both, "If half_pixel_centers is True, align_corners must be False.")
@@ -283,7 +196,7 @@ def broadcast_to(node: Node) -> None:
     node.ensure(source.rank <= 5, "BroadcastTo only supports 1-5D tensor.")
     node.ensure_type(shape, _INT32, _INT64)
     node.ensure_same_type(source, output)
-    _constant(node, shape, "shape")
+    node.ensure_constant(shape, "shape")
     node.ensure(shape.dims == (output.rank,), "Output must match with the expected shape dimension.")
     node.ensure(source.rank <= output.rank, "Output shape must be broadcastable from input shape.")
 
@@ -304,7 +217,7 @@ def fill(node: Node) -> None:
     dims, value, output = node.temp_input(0), node.temp_input(1), node.temp_output()
     node.ensure(value.rank == 0, f"NumDimensions(value) != 0 ({value.rank} != 0)")
     node.ensure_same_type(value, output)
-    _constant(node, dims, "dims")
+    node.ensure_constant(dims, "dims")
 
 
 @register("SHAPE")

@@ -7,7 +7,8 @@ import math
 from harness.model.graph import TensorType
 from harness.plan.kernels.flexbuffer import custom_options
 from harness.plan.kernels.registry import register
-from harness.plan.node import LiveTensor, Node
+from harness.plan.node import Node
+from harness.plan.tensor import LiveTensor
 
 _INT16, _INT32, _UINT32, _UINT64 = TensorType.INT16, TensorType.INT32, TensorType.UINT32, TensorType.UINT64
 _FLOAT, _BOOL = TensorType.FLOAT32, TensorType.BOOL

@@ -1,11 +1,14 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM (kernels/unidirectional_sequence_lstm.cc, lstm_eval*.cc, cmsis_nn/ of the same name)."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF (kernels/unidirectional_sequence_lstm.cc, lstm_eval*.cc, svdf*.cc, and
+cmsis_nn/ of the same names)."""
 
 from __future__ import annotations
 
 from harness.model.graph import TensorType
+from harness.plan.kernels import cmsis_nn
 from harness.plan.kernels.registry import register
-from harness.plan.node import TYPE_BYTES, LiveTensor, Node, type_name
+from harness.plan.node import Node
 from harness.plan.target import Kernels
+from harness.plan.tensor import TYPE_BYTES, LiveTensor, type_name
 
 _INT8, _INT16, _FLOAT = TensorType.INT8, TensorType.INT16, TensorType.FLOAT32
 _INPUTS = 24
@@ -86,3 +89,55 @@ def _at(node: Node, tensors: list[LiveTensor | None], index: int) -> LiveTensor:
     node.ensure(tensor is not None, f"internal_tensors_[{index}] != nullptr was not true.")
     assert tensor is not None
     return tensor
+
+
+@register("SVDF", init="OpDataSvdf")
+def svdf(node: Node) -> None:
+    _svdf(node)
+
+
+@register("SVDF", init="cmsis_nn_svdf::CmsisNnOpDataSvdf", kernels=Kernels.CMSIS_NN)
+def svdf_cmsis_nn(node: Node) -> None:
+    weights = _svdf(node)
+    kernel_sums = cmsis_nn.svdf_s8(weights.dims[0], node.core) if weights.type == _INT8 else 0
+    if kernel_sums:
+        node.ensure(weights.is_constant, "IsConstantTensor(weights_feature) was not true.")
+        node.persist(kernel_sums, "kernel sums")
+
+
+def _svdf(node: Node) -> LiveTensor:
+    """PrepareSvdf and CmsisNnPrepareSvdf. Returns the feature weights."""
+    source, features, time = node.temp_input(0), node.temp_input(1), node.temp_input(2)
+    node.optional_temp_input(3)
+    state = node.temp_input(4)
+    node.ensure_type(source, _FLOAT, _INT8)
+    node.ensure(source.rank == 2, f"NumDimensions(input) != 2 ({source.rank} != 2)")
+    rank = node.option("rank", 1)
+    filters = features.dims[0]
+    node.ensure(rank > 0 and filters % rank == 0, f"num_filters % rank != 0 ({filters} % {rank})")
+    units, batch = filters // max(rank, 1), source.dims[0]
+    node.ensure_counts(outputs=1)
+    output = node.temp_output()
+    node.ensure(output.rank == 2, f"NumDimensions(output) != 2 ({output.rank} != 2)")
+    node.ensure(output.dims[0] == batch, f"output->dims->data[0] != batch_size ({output.dims[0]} != {batch})")
+    node.ensure(output.dims[1] == units, f"output->dims->data[1] != num_units ({output.dims[1]} != {units})")
+    node.ensure(
+        features.rank == 2 and features.dims[1] == source.dims[1], "weights_feature->dims->data[1] != input_size"
+    )
+    node.ensure(time.rank == 2 and time.dims[0] == filters, "weights_time->dims->data[0] != num_filters")
+    wanted = (batch, time.dims[1] * filters)
+    node.ensure(state.dims == wanted, f"activation_state->dims != {wanted} ({state.dims} != {wanted})")
+    node.ensure(state.source.is_variable, "activation_state->is_variable != true (0 != 1)")
+    node.ensure_counts(inputs=5)
+    if source.type == _INT8:
+        node.ensure_type(features, _INT8)
+        node.ensure_type(time, _INT8, _INT16)
+        node.ensure_type(state, _INT8, _INT16)
+        node.ensure_type(output, _INT8)
+        node.scratch(4 * batch * filters, "filter results")
+        node.scratch(4 * batch * units, "output accumulators")
+    else:
+        for tensor in (features, time, state, output):
+            node.ensure_type(tensor, _FLOAT)
+        node.scratch(4 * batch * filters, "filter results")
+    return features
