@@ -96,6 +96,8 @@ def test_the_command_is_harness() -> None:
 
 @pytest.mark.parametrize("point", entry_points(), ids=lambda point: f"{point.group}:{point.name}")
 def test_every_entry_point_can_be_loaded(point: metadata.EntryPoint) -> None:
+    if point.group.startswith("pyocd."):
+        pytest.importorskip("pyocd", reason="the plugin needs the extra [sim]")  # pyOCD is there before its plugins
     assert callable(point.load())
 
 

@@ -80,9 +80,10 @@ def _print(parts: list[Part]) -> None:
             console.print(text + " is plugged in")
     console.print()
     for name, missing in capability_gaps(parts).items():
-        console.print(Text(f"{name}: " + ("yes" if not missing else f"no, for want of {', '.join(missing)}")))
+        answer = "yes" if not missing else f"no, for want of {', '.join(missing)}"
+        console.print(Text(f"{name}: {answer}"), soft_wrap=True)
     remedies = [(part.name, part.remedy) for part in parts if part.status is not Status.OK and part.remedy]
     if remedies:
         console.print("\nWhat to do", style="bold")
     for name, remedy in remedies:
-        console.print(Text(f"  {safe_text(name)}: {remedy}"))
+        console.print(Text(f"  {safe_text(name)}: {remedy}"), soft_wrap=True)
