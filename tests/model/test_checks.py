@@ -462,6 +462,8 @@ SHAPES: list[tuple[str, Callable[[Graph], Value], int, tuple[int, ...]]] = [
     ("shape.mismatch", lambda g: layers.concatenation(g, [g.input((1, 4), F)] * 2, 1), -1, (1, 9)),
     ("shape.mismatch", lambda g: state.svdf(g, g.input((1, 8), F), 4, 3), -1, (1, 6)),
     ("shape.mismatch", lambda g: layers.pad(g, g.input((1, 4), F), [(0, 0), (1, 1)]), -1, (1, 7)),
+    ("shape.mismatch", lambda g: layers.mean(g, g.input((1, 4, 4, 2), F), (1, 2)), -1, (1, 3)),
+    ("shape.mismatch", lambda g: layers.mean(g, g.input((1, 4, 4, 2), F), (1, 2)), 0, (2, 4, 4, 2)),
     ("shape.mismatch", lambda g: layers.transpose(g, g.input((2, 3), F), (1, 0)), -1, (2, 3)),
 ]
 

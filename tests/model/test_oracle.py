@@ -85,7 +85,7 @@ def ints(*values: Any) -> np.ndarray[Any, Any]:
 
 
 UNARY = """ABS CEIL COS ELU EXP FLOOR HARD_SWISH LOG LOGICAL_NOT LOGISTIC LOG_SOFTMAX NEG RELU RELU6 ROUND RSQRT SIN
-    SQRT SQUARE TANH ZEROS_LIKE RESHAPE DEQUANTIZE SHAPE POW TILE"""
+    SQRT SQUARE TANH ZEROS_LIKE RESHAPE DEQUANTIZE POW TILE"""
 BINARY = (
     """ADD SUB MUL DIV FLOOR_DIV MAXIMUM MINIMUM FLOOR_MOD LOGICAL_AND LOGICAL_OR SQUARED_DIFFERENCE PRELU ADD_N POW"""
 )
@@ -108,6 +108,7 @@ def cases() -> Iterator[Case]:
         yield from (Case("QUANTIZE", [t], [u]) for u in TYPES)
         yield from (Case("CAST", [t], [u], options_name="CastOptions") for u in TYPES)
         yield Case("LEAKY_RELU", [t], [t], options_name="LeakyReluOptions", options={"alpha": 0.1})
+        yield Case("SHAPE", [t], [I32], (1, 4), (2,))
         yield Case("SOFTMAX", [t], [t], options_name="SoftmaxOptions", options={"beta": 1.0})
         yield Case("L2_NORMALIZATION", [t], [t], options_name="L2NormOptions")
         yield Case("CONCATENATION", [t, t], [t], (1, 4), (1, 8), "ConcatenationOptions", {"axis": 1})
