@@ -37,7 +37,8 @@ class DynamicInput:
 def dynamic_inputs(model: Model) -> list[DynamicInput]:
     """The inputs that have open dimensions."""
     found = []
-    for position, index in enumerate(model.subgraphs[0].inputs):
+    main = model.subgraphs[0] if model.subgraphs else None
+    for position, index in enumerate(main.inputs if main else ()):
         tensor = model.subgraphs[0].tensors[index]
         signature = tensor.shape_signature or ()
         if any(dim < 0 for dim in signature):
@@ -49,6 +50,8 @@ def parse_shapes(model: Model, texts: Sequence[str]) -> dict[int, tuple[int, ...
     """``["input=1,49,10,1"]`` → tensor index of the main subgraph → dims. An input goes by its tensor's name, its name
     in the signature, or its position; ``input`` means the only one. Only open dimensions may be given another size."""
     shapes: dict[int, tuple[int, ...]] = {}
+    if texts and not model.subgraphs:
+        raise UsageError("the model has no subgraph, so no input", remedy="leave --shape away")
     for text in texts:
         name, equals, numbers = text.rpartition("=")
         dims = _dims(numbers) if equals else None

@@ -42,7 +42,7 @@ def with_metadata(model: Model, name: str, payload: bytes) -> bytes:
     data = _written(values, model.data + payload)
     copy = parse_model(data, lenient=True)
     entry = next(entry for entry in copy.metadata if entry.name == name)
-    assert copy.subgraphs == model.subgraphs and bytes(copy.buffer_data(entry.buffer)) == payload
+    assert _same(copy.subgraphs, model.subgraphs) and bytes(copy.buffer_data(entry.buffer)) == payload
     return data
 
 
@@ -117,7 +117,8 @@ class _Writer:
                 self._scalar(entry, value)
             elif entry.kind == "union" and value[0]:
                 self._builder.PrependUint8Slot(entry.slot, value[0], 0)
-                self._builder.PrependUOffsetTRelativeSlot(entry.slot + 1, children[entry.index], 0)
+                if entry.index in children:
+                    self._builder.PrependUOffsetTRelativeSlot(entry.slot + 1, children[entry.index], 0)
             elif entry.index in children:
                 self._builder.PrependUOffsetTRelativeSlot(entry.slot, children[entry.index], 0)
         return int(self._builder.EndObject())
@@ -136,13 +137,24 @@ class _Writer:
                     builder.PrependUOffsetTRelative(offset)
                 return int(builder.EndVector())
             case "union":
-                return self.table(UNIONS[entry.member][value[0] - 1], value[1] or []) if value[0] else None
+                return self._union(entry, *value)
             case "span":
                 data = self._data[value[0] : value[0] + value[1]]
                 return self._bytes(data, 1, BUFFER_ALIGNMENT if name == "Buffer" and data else 4, len(data))
             case _:
                 width = struct.calcsize("<" + entry.code)
                 return self._bytes(struct.pack(f"<{len(value)}{entry.code}", *value), width, width, len(value))
+
+    def _union(self, entry: Field, kind: int, value: Values | None) -> int | None:
+        """The member's table; None for a union that names a kind and holds none."""
+        members = UNIONS[entry.member]
+        if kind > len(members):
+            raise UnfitModelError(
+                f"the file holds {entry.member} number {kind}, which the known schema does not have",
+                code="realign.unknown_fields",
+                remedy="convert the model again; converters align the buffers themselves",
+            )
+        return None if value is None else self.table(members[kind - 1], value)
 
     def _bytes(self, data: bytes, width: int, alignment: int, count: int) -> int:
         builder = self._builder
@@ -166,9 +178,14 @@ class _Writer:
         prepend(entry.slot, value, None)
 
 
+def _same(one: object, other: object) -> bool:
+    """Equal, where a scale that is no number equals itself."""
+    return one == other or repr(one) == repr(other)
+
+
 def _prove(model: Model, copy: Model) -> None:
     """The copy says what the model says, byte for byte of constant data. Our own bug where it does not."""
-    assert copy.subgraphs == model.subgraphs or any(op.has_external_options for _, op in model.operators())
+    assert _same(copy.subgraphs, model.subgraphs) or any(op.has_external_options for _, op in model.operators())
     assert (copy.operator_codes, copy.metadata, copy.signatures) == (
         model.operator_codes,
         model.metadata,

@@ -20,8 +20,9 @@ _Saved = Callable[[dict[int, BufferRequest]], int]
 
 #: Re-planning is skipped for models with more buffers than this: it runs the planner once per candidate.
 REPLANNED_BUFFERS = 2_000
-#: Better places are searched for in models of at most so many buffers (a search takes up to a second).
+#: Better places are searched for in models of at most so many buffers, with so much of the planner's whole effort.
 SEARCHED_BUFFERS = 200
+SEARCH_EFFORT = 0.15
 #: Buffers alive at the peak that are looked at for a win.
 CANDIDATES = 6
 
@@ -164,7 +165,7 @@ def _placement_win(view: HeadView, peak: Peak, planner: Planner) -> Win | None:
     online = all(request.offline_offset is None for request in view.requests)
     if planner is not greedy or head == peak.live_bytes or not online or len(view.requests) > SEARCHED_BUFFERS:
         return None
-    best = search_placement(view.requests)
+    best = search_placement(view.requests, SEARCH_EFFORT)
     proof = ", and none needs less" if best.proven else ""
     text = f"the same buffers in better places: --write-offline-plan puts them into a copy of the model{proof}"
     return Win(text, head - best.head_bytes)

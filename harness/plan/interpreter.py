@@ -6,7 +6,7 @@ The order matters to the byte: alignment padding depends on what came before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.abi import ARENA_ALIGNMENT, LINEAR_PLANNER_MAX_BUFFERS, MAX_SCRATCH_BUFFERS_PER_OP, Abi
 from harness.model.graph import Model, Operator, SubGraph
@@ -54,7 +54,7 @@ def prepare_model(model: Model, target: PlanTarget, abi: Abi, setup: Setup) -> P
         _parse_parameters(setup, abi, node.operator)
     for node, kernel in _each(setup, nodes):
         if kernel.init is not None:
-            kernel.init(node)
+            _run(kernel.init, node)
     for node, kernel in _each(setup, nodes):
         _prepare(preparation, node, kernel)
     return preparation
@@ -159,7 +159,7 @@ def _prepare(preparation: Preparation, node: Node, kernel: Kernel) -> None:
     """One turn of PrepareSubgraphs: Prepare, the check for dynamic outputs, FinishPrepareNodeAllocations."""
     setup = preparation.setup
     if kernel.prepare is not None:
-        kernel.prepare(node)
+        _run(kernel.prepare, node)
     for index in node.operator.outputs:
         tensor = preparation.tensors[node.subgraph.index][index] if index >= 0 else None
         if tensor is not None and tensor.dims != (0,) and any(dim <= 0 for dim in tensor.dims):
@@ -170,6 +170,19 @@ def _prepare(preparation: Preparation, node: Node, kernel: Kernel) -> None:
             )
     setup.reset_temp()
     setup.resize_head(_scratch_head_bytes(preparation.abi, len(preparation.scratch)), "scratch requests")
+
+
+def _run(rule: Callable[[Node], None], node: Node) -> None:
+    """A kernel's rule. TFLM's kernels read dimensions without looking at the rank, and beyond them what lies there."""
+    try:
+        rule(node)
+    except (IndexError, ZeroDivisionError) as exc:
+        operator = node.operator
+        raise _unfit(
+            f"{quoted(operator.name, 60)} (operator {operator.index} of subgraph {node.subgraph.index}) reads "
+            "dimensions that its tensors do not have, or divides by one that is 0",
+            "model.prepare",
+        ) from exc
 
 
 def _scratch_head_bytes(abi: Abi, requests: int) -> int:

@@ -89,6 +89,7 @@ class Node:
         With temporaries alive, the buffer may lie over the end of the last one, unless the kernel still reads there
         (``still_read``).
         """
+        self._ensure_size(size_bytes, label)
         spare = 0 if still_read else self._spare_bytes
         label = f"{self._kind}: {label}"
         self.preparation.setup.persist(size_bytes, ARENA_ALIGNMENT, label, Category.BUFFER, spare)
@@ -106,6 +107,7 @@ class Node:
 
     def scratch(self, size_bytes: int, label: str) -> None:
         """context->RequestScratchBufferInArena."""
+        self._ensure_size(size_bytes, label)
         self.ensure(
             self.scratch_count < MAX_SCRATCH_BUFFERS_PER_OP,
             f"Scratch buffer request exceeds limit per operator ({MAX_SCRATCH_BUFFERS_PER_OP})",
@@ -117,6 +119,10 @@ class Node:
                 len(requests), size_bytes, self.subgraph.index, self.operator.index, f"{self._kind}: {label}"
             )
         )
+
+    def _ensure_size(self, size_bytes: int, label: str) -> None:
+        """Dimensions that are negative or beyond 32 bits reach TFLM's allocator as sizes that no arena has."""
+        self.ensure(0 <= size_bytes < 2**31, f"{label}: a buffer of {size_bytes:,} bytes")
 
     def ensure(self, condition: bool, cause: str) -> None:
         """TF_LITE_ENSURE. Raises UnfitModelError with ``cause``, TFLM's own text where it has one."""

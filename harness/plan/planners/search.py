@@ -40,17 +40,18 @@ def search(requests: Sequence[BufferRequest]) -> list[int]:
     return search_placement(requests).offsets
 
 
-def search_placement(requests: Sequence[BufferRequest]) -> SearchedPlacement:
-    """Start from the best one-pass planner, climb, then try to prove or improve. Never worse than where it starts."""
+def search_placement(requests: Sequence[BufferRequest], effort: float = 1.0) -> SearchedPlacement:
+    """Start from the best one-pass planner, climb, then try to prove or improve. Never worse than where it starts.
+    ``effort`` scales the budgets."""
     bound = lower_bound_bytes(requests)
     seeds = [place_in_order(requests, by_size(requests)), best_fit(requests), first_use(requests)]
     best = min(seeds, key=lambda offsets: _peak(requests, offsets))
     if bound < _peak(requests, best) and len(requests) <= CLIMB_BUFFERS:
-        best = _climb(requests, best, bound)
+        best = _climb(requests, best, bound, round(effort * CLIMB_PLACEMENTS))
     online = all(request.offline_offset is None for request in requests)
     proven = _peak(requests, best) == bound
     if not proven and online and len(requests) <= PROOF_BUFFERS:
-        proof = _Proof(requests, _peak(requests, best), bound)
+        proof = _Proof(requests, _peak(requests, best), bound, round(effort * PROOF_NODES))
         proven = proof.run()
         best = proof.best or best
     return SearchedPlacement(best, _peak(requests, best), proven)
@@ -60,14 +61,14 @@ def _peak(requests: Sequence[BufferRequest], offsets: Sequence[int]) -> int:
     return max((offset + r.size_bytes for r, offset in zip(requests, offsets, strict=True)), default=0)
 
 
-def _climb(requests: Sequence[BufferRequest], best: list[int], bound: int) -> list[int]:
+def _climb(requests: Sequence[BufferRequest], best: list[int], bound: int, placements: int) -> list[int]:
     """Move a buffer that reaches the top, or one alive with it, to an earlier place in the order; keep what is not
     worse. Seeded, so that the same model gives the same plan."""
     chance = random.Random(len(requests))
     order = sorted(range(len(requests)), key=lambda i: (best[i], i))
     current = best
     peak = _peak(requests, best)
-    for _ in range(CLIMB_PLACEMENTS // max(1, len(requests))):
+    for _ in range(placements // max(1, len(requests))):
         if peak <= bound:
             break
         top = chance.choice([i for i, r in enumerate(requests) if current[i] + r.size_bytes == peak])
@@ -90,7 +91,7 @@ class _Proof:
     skyline[t] + the unplaced bytes alive at t bounds the rest from below.
     """
 
-    def __init__(self, requests: Sequence[BufferRequest], upper_bytes: int, lower_bytes: int) -> None:
+    def __init__(self, requests: Sequence[BufferRequest], upper_bytes: int, lower_bytes: int, nodes: int) -> None:
         self._sizes = [request.size_bytes for request in requests]
         moments = sorted({request.first_use for request in requests})
         self._lives = [[k for k, t in enumerate(moments) if r.first_use <= t <= r.last_use] for r in requests]
@@ -99,6 +100,7 @@ class _Proof:
         self._lower = lower_bytes
         self._offsets = [0] * len(requests)
         self._nodes = 0
+        self._most_nodes = nodes
         self.best: list[int] | None = None
 
     def run(self) -> bool:
@@ -109,7 +111,7 @@ class _Proof:
                 rest[moment] += size
         unplaced = sorted((i for i, size in enumerate(self._sizes) if size), key=lambda i: -self._sizes[i])
         self._descend(tuple(unplaced), [0] * self._moments, rest, 0)
-        return self._nodes <= PROOF_NODES or self._upper == self._lower
+        return self._nodes <= self._most_nodes or self._upper == self._lower
 
     def _descend(self, unplaced: tuple[int, ...], skyline: list[int], rest: list[int], floor: int) -> None:
         if not unplaced:
@@ -118,7 +120,7 @@ class _Proof:
             return
         for index in unplaced:
             self._nodes += 1
-            if self._nodes > PROOF_NODES or self._upper == self._lower:
+            if self._nodes > self._most_nodes or self._upper == self._lower:
                 return
             life, size = self._lives[index], self._sizes[index]
             offset = max(skyline[moment] for moment in life)
