@@ -17,6 +17,7 @@ from harness.firmware.library import TflmLibrary, choose_library
 from harness.model.graph import Model
 from harness.plan.target import Kernels, PlanTarget, target_for
 from harness.probe.protocol import FlashImage
+from harness.sim.host.board import require_tflm
 from harness.sweep.request import SweepRequest
 
 
@@ -54,6 +55,7 @@ class HostFirmware:
 
     def program(self, model: Model, predicted_bytes: int) -> Program:  # noqa: ARG002
         """The host board takes the model itself; its build id names the package and the interpreter that run it."""
+        require_tflm()
         package = metadata.version("tflite-micro")
         identity = f"host {package} {self.interpreter} {model.sha256}"
         build_id = hashlib.sha256(identity.encode()).hexdigest()[:32]
