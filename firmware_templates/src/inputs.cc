@@ -44,8 +44,8 @@ class Splitmix {
   uint64_t state_;
 };
 
-// Values of the schema's TensorType.
-enum Type { kFloat32 = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kBool = 6, kInt16 = 7, kInt8 = 9, kUint32 = 15, kUint16 = 16 };
+// Values of TfLiteType (tensorflow/compiler/mlir/lite/core/c/tflite_types.h), which are not those of the schema.
+enum Type { kFloat32 = 1, kInt32 = 2, kUint8 = 3, kInt64 = 4, kBool = 6, kInt16 = 7, kInt8 = 9, kUint32 = 16, kUint16 = 17 };
 
 bool generate(uint64_t seed, uint8_t index, int type, uint8_t* data, uint32_t size) {
   Splitmix random(seed, index);
