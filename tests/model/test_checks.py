@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from harness.model.builder import EXAMPLES, Graph, ModelBuilder, Value, Weights, layers, per_tensor, state
+from harness.model.builder.random_models import random_model
 from harness.model.checks import check_model
 from harness.model.finding import Finding, Severity, Verdict, verdict_of
 from harness.model.graph import Model, Quantization, TensorType
 from harness.model.reader import parse_model
+from harness.model.support import KERNEL_SETS
 
 F, I4, I8, I16, I32 = TensorType.FLOAT32, TensorType.INT4, TensorType.INT8, TensorType.INT16, TensorType.INT32
 BOOL, U8 = TensorType.BOOL, TensorType.UINT8
@@ -64,6 +66,15 @@ def only(model: Model, code: str, kernels: str = "reference") -> Finding:
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_the_example_models_are_not_refused(name: str, kernels: str) -> None:
     assert codes(parse_model(EXAMPLES[name]()), kernels=kernels) == []
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_models_are_not_refused(block: int) -> None:
+    for seed in range(50 * block, 50 * block + 50):
+        model = parse_model(random_model(seed))
+        assert [(seed, kernels, codes(model, kernels=kernels)) for kernels in KERNEL_SETS] == [
+            (seed, kernels, []) for kernels in KERNEL_SETS
+        ]
 
 
 def test_a_clean_model_has_no_finding_at_all() -> None:

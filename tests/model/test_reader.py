@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tflite
 
 from harness.errors import ExitCode, ModelFileError
+from harness.model.builder import EXAMPLES
 from harness.model.graph import TensorType
 from harness.model.reader import ModelIndexError, parse_model, read_model
 
@@ -155,3 +158,31 @@ def test_every_truncation_of_a_model_is_an_error(shared_dir: Path) -> None:
     for size in range(len(data)):
         with pytest.raises(ModelFileError):
             parse_model(data[:size])
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_the_facts_are_those_that_the_tflite_package_reads(name: str) -> None:
+    """Two readers of one file: ours, and the accessors that flatc generated."""
+    data = EXAMPLES[name]()
+    model, other = parse_model(data), tflite.Model.GetRootAs(data, 0)
+    assert (len(model.subgraphs), len(model.buffers)) == (other.SubgraphsLength(), other.BuffersLength())
+    for subgraph in model.subgraphs:
+        graph = other.Subgraphs(subgraph.index)
+        assert (subgraph.name, len(subgraph.tensors)) == (graph.Name().decode(), graph.TensorsLength())
+        assert list(subgraph.inputs) == [graph.Inputs(i) for i in range(graph.InputsLength())]
+        assert list(subgraph.outputs) == [graph.Outputs(i) for i in range(graph.OutputsLength())]
+        for tensor in subgraph.tensors:
+            record = graph.Tensors(tensor.index)
+            assert (tensor.name, tensor.type, tensor.buffer) == (record.Name().decode(), record.Type(), record.Buffer())
+            assert list(tensor.dims) == [record.Shape(i) for i in range(record.ShapeLength())]
+            scales = record.Quantization()
+            if tensor.quantization is not None and tensor.quantization.scales is not None:
+                assert list(tensor.quantization.scales) == [scales.Scale(i) for i in range(scales.ScaleLength())]
+        for operator in subgraph.operators:
+            entry = graph.Operators(operator.index)
+            assert operator.opcode.index == entry.OpcodeIndex()
+            assert list(operator.inputs) == [entry.Inputs(i) for i in range(entry.InputsLength())]
+            assert operator.options_type == entry.BuiltinOptionsType()
+    for buffer in model.buffers:
+        data_there = np.asarray(other.Buffers(buffer.index).DataAsNumpy())
+        assert bytes(model.buffer_data(buffer.index)) == (data_there.tobytes() if buffer.size_bytes else b"")
