@@ -26,7 +26,11 @@ _SECONDS = click.FloatRange(min=0.1)
 @click.option("--board", required=True, metavar="NAME", help="Board or twin to run on; host is this computer.")
 @click.option("--boards-dir", "boards_dirs", multiple=True, type=click.Path(path_type=Path), help="Your own boards.")
 @click.option("--kernels", type=click.Choice(["reference", "cmsis_nn"]), help="Kernel set (default: the board's).")
-@click.option("--interpreter", type=click.Choice(["recording", "preserve_all"]), default="recording", show_default=True)
+@click.option(
+    "--interpreter",
+    type=click.Choice(["plain", "recording", "preserve_all"]),
+    help="TFLM's interpreter (default: plain on a chip; recording on the host board, which has no other).",
+)
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Seed of the inputs.")
 @click.option("--fill", type=float, help="Fill every input with this value (as it is stored) instead.")
 @click.option("--input", "files", multiple=True, type=click.Path(path_type=Path), help="Input as .npy, once per input.")

@@ -178,7 +178,7 @@ def _run(rule: Callable[[Node], None], node: Node) -> None:
         rule(node)
     except (IndexError, ZeroDivisionError) as exc:
         operator = node.operator
-        raise _unfit(
+        raise unfit(
             f"{quoted(operator.name, 60)} (operator {operator.index} of subgraph {node.subgraph.index}) reads "
             "dimensions that its tensors do not have, or divides by one that is 0",
             "model.prepare",

@@ -15,6 +15,7 @@ from harness.errors import UsageError
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library
 from harness.model.graph import Model
+from harness.plan.target import Interpreter as PlanInterpreter
 from harness.plan.target import Kernels, PlanTarget, target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import require_tflm
@@ -93,16 +94,15 @@ class CrossFirmware:
 def firmware_for(board: Board, request: SweepRequest) -> Firmware:
     """Raises UsageError for a choice that the board's build of TFLM does not offer, LibraryMismatchError where there is
     no library for it."""
-    if request.interpreter not in {"recording", "preserve_all"}:
-        raise UsageError(f"no board has a {request.interpreter} interpreter", remedy="recording or preserve_all")
     if not isinstance(board, HardwareBoard):
         return _host_firmware(board, request)
     from harness.firmware.registry import Registry
 
-    target = target_for(board.core, kernels=request.kernels, interpreter=request.interpreter)
+    interpreter = request.interpreter or PlanInterpreter.PLAIN.value
+    target = target_for(board.core, kernels=request.kernels, interpreter=interpreter)
     chip = msgspec.structs.replace(board, name=board.base_name, kind="hardware")
     library = choose_library(Registry().libraries(), chip, target.kernels.value)
-    return CrossFirmware(chip, target, request.interpreter, library, request.results / "firmware")
+    return CrossFirmware(chip, target, interpreter, library, request.results / "firmware")
 
 
 def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
@@ -112,5 +112,12 @@ def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
             remedy="leave --kernels away, or name a board with a Cortex-M core",
             code="kernels.not_on_board",
         )
-    target = target_for(board.core, kernels=request.kernels, interpreter=request.interpreter)
-    return HostFirmware(target, request.interpreter)
+    interpreter = request.interpreter or PlanInterpreter.RECORDING.value
+    if interpreter == PlanInterpreter.PLAIN.value:
+        raise UsageError(
+            "the host board has no plain interpreter: the package tflite-micro records or preserves all tensors",
+            remedy="take --interpreter recording or preserve_all, or plan with harness plan --interpreter plain",
+            code="interpreter.not_on_board",
+        )
+    target = target_for(board.core, kernels=request.kernels, interpreter=interpreter)
+    return HostFirmware(target, interpreter)

@@ -14,14 +14,16 @@ from harness.trial import Trial
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
     """One model on one board. ``timeout_s`` bounds the whole sweep, ``trial_timeout_s`` one trial. ``check`` False goes
-    on with a model that the checks refuse. ``results`` is the folder of records and journals. ``rig`` None: the only
-    one with such a board. ``save_foreign``: keep a firmware that is not ours before it is overwritten."""
+    on with a model that the checks refuse. ``kernels`` and ``interpreter`` None: the board's own; a chip gets the plain
+    interpreter, which is the one that is shipped, the host board the recording one. ``results`` is the folder of
+    records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
+    ours before it is overwritten."""
 
     model_path: Path
     board: str
     boards_dirs: tuple[Path, ...] = ()
     kernels: str | None = None
-    interpreter: str = "recording"
+    interpreter: str | None = None
     inputs: InputChoice = field(default_factory=InputChoice)
     step_bytes: int = 16
     timeout_s: float = 600.0

@@ -115,6 +115,12 @@ def test_kernels_that_the_host_does_not_have_are_exit_2(sweep: Sweep) -> None:
     assert "reference kernels" in document["results"][0]["error"]["message"]
 
 
+def test_the_plain_interpreter_is_not_on_the_host_and_that_is_exit_2(sweep: Sweep) -> None:
+    code, document = sweep("--interpreter", "plain", HELLO)
+    assert code == 2
+    assert document["results"][0]["error"]["code"] == "interpreter.not_on_board"
+
+
 def test_bad_usage_is_one_document_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "--board", "host", "--json", "--step", "none", HELLO]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "usage"
