@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Any
 
 from harness.abi import ARENA_ALIGNMENT, Abi, abi_named
-from harness.errors import UnfitModelError
 from harness.model.graph import Model
 from harness.plan.buffer import BufferRequest
 from harness.plan.greedy import greedy
@@ -28,9 +27,6 @@ from harness.units import align_up
 
 #: kCompressionMetadataString, micro/compression/metadata_saved.h. Builds with USE_TFLM_COMPRESSION read it.
 COMPRESSION_METADATA = "COMPRESSION_METADATA"
-
-
-_CONVERT = "convert the model again: it holds nothing to run"
 
 
 class Confidence(str, Enum):
@@ -153,10 +149,6 @@ def plan_arena(model: Model, target: PlanTarget, *, abi: Abi | None = None) -> A
 
     Raises UnfitModelError when TFLM would refuse the model, with TFLM's cause.
     """
-    if not model.subgraphs:
-        raise UnfitModelError(
-            "the model has no subgraph: TFLM would read beyond the file", code="model.no_subgraphs", remedy=_CONVERT
-        )
     abi = abi or abi_named(target.abi)
     setup = Setup()
     construct(setup, abi, target.interpreter)
