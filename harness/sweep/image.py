@@ -77,12 +77,12 @@ class CrossFirmware:
         """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
         from harness.firmware.build import build_firmware
         from harness.firmware.config import FirmwareConfig, Interpreter
-        from harness.firmware.layout import STATIC_DATA_BYTES, plan_layout
+        from harness.firmware.layout import STATIC_DATA_LIMIT_BYTES, plan_layout
 
         least = FirmwareConfig(capacity_bytes=max(16, predicted_bytes))
         layout = plan_layout(self.board, least)
         config = FirmwareConfig(
-            capacity_bytes=max(least.capacity_bytes, layout.largest_arena_bytes(2 * STATIC_DATA_BYTES)) // 16 * 16,
+            capacity_bytes=max(least.capacity_bytes, layout.largest_arena_bytes(STATIC_DATA_LIMIT_BYTES)) // 16 * 16,
             arena_region=layout.arena_place,
             interpreter=Interpreter(self.interpreter),
         )

@@ -30,7 +30,7 @@ def build_fake_tflm(
     compiler = shutil.which("arm-none-eabi-g++")
     assert compiler is not None, "the caller skips without a compiler"
     flags = [*ARCHS[arch], "-mthumb", "-std=c++17", "-Os", "-fno-rtti", "-fno-exceptions", "-ffunction-sections"]
-    flags += ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", *extra]
+    flags += ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", "-Werror", *extra]
     flags += [f"-DFAKE_CMSIS_NN={int(kernels == 'cmsis_nn')}", f"-I{HERE / 'include'}"]
     obj = tree / "fake_tflm.o"
     subprocess.run([compiler, *flags, "-c", str(HERE / "fake_tflm.cc"), "-o", str(obj)], check=True, timeout=120)

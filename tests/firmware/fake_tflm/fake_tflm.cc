@@ -78,7 +78,8 @@ bool is_constant(const uint8_t* model, const uint8_t* tensor) {
 __attribute__((noinline)) uint32_t recurse(uint32_t level) {
   volatile uint32_t room[16];
   room[level & 15] = level;
-  return recurse(level + 1) + room[level & 15];
+  if (level != 0xFFFFFFFF) room[(level + 1) & 15] = recurse(level + 1);
+  return room[level & 15];
 }
 
 uint32_t round_up(uint32_t size) { return (size + 15) & ~15u; }
