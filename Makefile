@@ -51,7 +51,7 @@ $(VENV)/.demo: pyproject.toml Makefile | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml Makefile | $(VENV)/bin/python
-	$(VENV)/bin/python $(PIP_INSTALL) -e '.[plot,pyocd,sim,test]'
+	$(VENV)/bin/python $(PIP_INSTALL) -e '.[parquet,plot,postgres,pyocd,sim,test]'
 	@touch $@ $(VENV)/.demo
 
 $(LITERT_VENV)/.ready: pyproject.toml $(VENV)/.test

@@ -159,6 +159,24 @@ def _job_record(
     )
 
 
+def given_up(state: JobState, why: str, exit_code: int, finished: str) -> JobRecord:
+    """The end of a job that is not tried any more: blocked, or the error of its last attempt where there was one."""
+    record = planned_record(state.job)
+    last = state.attempts[-1] if state.attempts else None
+    if last is None or last.error is None:
+        return msgspec.structs.replace(record, reason=why, exit_code=exit_code, finished=finished)
+    return msgspec.structs.replace(
+        record,
+        status=JobStatus.FAILED if last.status == "failed" else JobStatus.ERROR,
+        reason=f"{last.error.code}: {last.error.message}; not tried again: {why}",
+        rig=last.rig,
+        exit_code=last.exit_code or int(ExitCode.RESULT_BAD),
+        seconds=round(sum(attempt.seconds for attempt in state.attempts), 3),
+        attempts=tuple(state.attempts),
+        finished=finished,
+    )
+
+
 def planned_record(job: Job) -> JobRecord:
     """The record of a job that has not run."""
     return JobRecord(

@@ -18,7 +18,7 @@ from harness.deadline import Deadline
 from harness.errors import ExitCode, UsageError
 from harness.lab.baseline import BaselineStore
 from harness.lab.dispatch import JobState, fits
-from harness.lab.evaluation import Evaluator, PastValues, planned_record
+from harness.lab.evaluation import Evaluator, PastValues, given_up, planned_record
 from harness.lab.history.database import HistoryError
 from harness.lab.history.store import HistoryStore
 from harness.lab.job import Job, jobs_of
@@ -151,7 +151,7 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
             open_worker=lambda rig: ProcessWorker(rig.name),
             keep_attempt=folder.keep_attempt,
             keep_job=keep_job,
-            blocked=lambda job, why: _ended(job, JobStatus.BLOCKED, why, _blocked_code(why)),
+            give_up=lambda state, why: given_up(state, why, _blocked_code(why), now_text()),
             watcher=watcher,
             bench_after=prepared.suite.bench_after,
             deadline=Deadline.after(request.max_minutes * 60) if request.max_minutes else Deadline.never(),

@@ -59,7 +59,7 @@ class Plan:
     open_worker: Callable[[RigEntry], RigWorker]
     keep_attempt: Callable[[str, AttemptRecord], None]
     keep_job: Callable[[JobRecord, Result | None], None]
-    blocked: Callable[[Job, str], JobRecord]
+    give_up: Callable[[JobState, str], JobRecord]
     watcher: Watcher
     bench_after: int = 3
     deadline: Deadline = field(default_factory=Deadline.never)
@@ -183,7 +183,7 @@ class Scheduler:
 
     def _block(self, state: JobState, why: str) -> None:
         with self._keeping:
-            self._keep(self._plan.blocked(state.job, why), None)
+            self._keep(self._plan.give_up(state, why), None)
 
     def _halt(self) -> None:
         self._stop.set()

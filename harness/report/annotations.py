@@ -21,7 +21,8 @@ _SEVERITIES = {"error": "major", "warning": "minor", "notice": "info"}
 def github_lines(run: RunRecord) -> list[str]:
     """Workflow commands, one a line. Escaped are % CR LF, and : and , in properties (docs.github.com)."""
     return [
-        f"::{_LEVELS[job.status]} file={_property(run.suite_path)},title={_property(_title(job))}::{_data(job.reason)}"
+        f"::{_LEVELS[job.status]} file={_property(run.suite_path)},title={_property(_title(job))}::"
+        + _data(safe_text(job.reason, 2000))
         for job in run.jobs
         if job.status in _LEVELS
     ]

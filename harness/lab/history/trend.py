@@ -3,7 +3,8 @@ stand out of the noise.
 
 Times are segmented by binary segmentation: the split that explains most of the variance is taken while it pays for
 itself (Schwarz's criterion: a split must lower the cost by more than 3·σ²·ln n), with σ from the median absolute
-difference of neighbours, which a step does not inflate.
+difference of neighbours, which a step does not inflate. Single outliers are put to the median of their neighbours first
+(Hampel's filter, five points wide): one bad run is no change.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from statistics import fmean, median
 
 #: A level of fewer points than this is an outlier, not a level.
 MIN_LEVEL = 3
+#: A value farther than this many σ from the median of its neighbourhood is an outlier.
+_OUTLIER_SIGMAS = 4.0
 #: σ of a normal distribution from the median absolute difference of two neighbours: 1 / (√2 · 0.6745).
 _MAD_TO_SIGMA = 1.0484
 
@@ -42,6 +45,7 @@ def noisy_changes(values: Sequence[float]) -> list[ChangePoint]:
     """Changes of the mean that stand out of the noise, in order."""
     if len(values) < 2 * MIN_LEVEL:
         return []
+    values = _without_outliers(values)
     sums = [0.0, *accumulate(float(value) for value in values)]
     squares = [0.0, *accumulate(float(value) ** 2 for value in values)]
 
@@ -74,3 +78,13 @@ def noise(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
     return _MAD_TO_SIGMA * median(abs(new - old) for old, new in pairwise(values))
+
+
+def _without_outliers(values: Sequence[float]) -> list[float]:
+    """Every value, or the median of the five around it where it is far from that."""
+    reach = _OUTLIER_SIGMAS * noise(values)
+    kept = []
+    for at, value in enumerate(values):
+        middle = median(values[max(0, at - 2) : at + 3])
+        kept.append(value if abs(value - middle) <= reach else middle)
+    return kept

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MissingDependencyError, UsageError
+from harness.lab.history import load
+from harness.lab.history.database import HistoryError, SqliteDatabase, open_database
+from harness.lab.history.frame import export
+from harness.lab.history.importing import import_paths
+from harness.lab.history.schema import MIGRATIONS, VERSION
+from harness.lab.history.series import estimate_errors, series_of
+from harness.lab.history.store import HistoryStore
+from harness.record.lab_run import JobStatus
+from harness.record.store import write_record
+from tests.lab import samples
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh history on each of the two servers."""
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return str(tmp_path / "history.sqlite")
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[HistoryStore]:
+    store = HistoryStore.open(place)
+    yield store
+    store.close()
+
+
+def _fill(store: HistoryStore) -> None:
+    store.add_run(samples.run())
+    for number, (min_bytes, commit) in enumerate([(12936, "aaa"), (12936, "aaa"), (13000, "bbb")]):
+        sweep = samples.sweep(number, min_bytes=min_bytes, commit=commit, cycles=1000 + number)
+        job = samples.job(number=number, commit=commit)
+        store.add_run(samples.run(run_id=f"run-{number}"))
+        store.add_result(f"run-{number}", job, sweep)
+
+
+def test_results_come_back_as_data_frames(store: HistoryStore, place: str) -> None:
+    _fill(store)
+    frame = load(place)
+    assert list(frame.arena_min_bytes) == [12936, 12936, 13000]
+    assert str(frame.arena_min_bytes.dtype) == "Int64"
+    assert frame.stack_used_bytes.isna().all()  # not measured, not 0
+    assert str(frame.created.dt.tz) == "UTC"
+    assert frame.created[1].isoformat() == "2026-01-01T00:01:00+00:00"
+    assert list(frame.tflm_commit) == ["aaa", "aaa", "bbb"]
+    trials = load(place, "trials")
+    assert list(trials.outcome[:2]) == ["works", "too_small"]
+    assert set(load(place, "environments").name) >= {"harness_version", "tflm_commit", "clock_hz"}
+    assert set(load(place, "estimates").estimated_bytes) == {12960}
+    assert len(load(place, "operators")) == 0
+
+
+def test_a_result_is_kept_once_however_often_it_is_told(store: HistoryStore, place: str) -> None:
+    _fill(store)
+    _fill(store)
+    assert len(load(place)) == 3
+    assert len(load(place, "trials")) == 6
+
+
+def test_a_job_that_measured_nothing_is_kept_too(store: HistoryStore, place: str) -> None:
+    store.add_run(samples.run())
+    store.add_result("run-1", samples.job(status=JobStatus.ERROR, reason="link.silent: no answer"), None)
+    frame = load(place)
+    assert list(frame.status) == ["error"]
+    assert frame.arena_min_bytes.isna().all()
+
+
+def test_series_show_values_by_commit_and_where_they_changed(store: HistoryStore) -> None:
+    _fill(store)
+    (arena, cycles) = series_of(store, "kws", ["arena_min_bytes", "invoke_cycles"])
+    assert arena.by_commit() == [("aaa", 2, 12936), ("bbb", 1, 13000)]
+    assert [(change.index, change.before, change.after) for change in arena.changes()] == [(2, 12936, 13000)]
+    assert (arena.rig, cycles.rig) == ("", "left")
+    assert cycles.changes() == []
+
+
+def test_estimates_are_held_against_minima(store: HistoryStore) -> None:
+    _fill(store)
+    first, second = estimate_errors(store, "kws")
+    assert (first.tool, first.tflm_commit, first.count, first.under) == ("harness plan", "aaa", 2, 0)
+    assert first.mean_percent == pytest.approx(100 * 24 / 12936)
+    assert (second.tflm_commit, second.count, second.under) == ("bbb", 1, 1)
+
+
+def test_a_rigs_noise_is_its_own(store: HistoryStore) -> None:
+    _fill(store)
+    conditions = samples.job().conditions
+    assert store.past_values("left", "kws", "invoke_cycles", conditions) == [1001, 1000]
+    assert store.past_values("right", "kws", "invoke_cycles", conditions) == []
+
+
+def test_two_processes_may_open_and_write_at_once(place: str) -> None:
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            store = HistoryStore.open(place)
+            for result in range(5):
+                store.add_run(samples.run(run_id=f"run-{number}-{result}"))
+                store.add_result(f"run-{number}-{result}", samples.job(number=result), samples.sweep(result))
+            store.close()
+        except BaseException as exc:
+            failures.append(exc)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+    assert len(load(place)) == 20
+
+
+def test_runs_and_sweep_records_are_imported(store: HistoryStore, place: str, tmp_path: Path) -> None:
+    import msgspec
+
+    folder = tmp_path / "run-7"
+    folder.mkdir()
+    run = samples.run(samples.job(), samples.job("other", JobStatus.FAILED), run_id="run-7")
+    (folder / "run.json").write_bytes(msgspec.json.encode(run))
+    record = write_record(samples.sweep(3), tmp_path / "results")
+    assert import_paths(store, [folder, record]) == 3
+    assert import_paths(store, [folder / "run.json", record]) == 3  # known already
+    assert sorted(load(place).run_id.str[:5]) == ["run-7", "run-7", "sweep"]
+    with pytest.raises(UsageError, match="no folder of a finished run"):
+        import_paths(store, [tmp_path])
+
+
+def test_tables_are_exported(store: HistoryStore, place: str, tmp_path: Path) -> None:
+    import pandas
+
+    _fill(store)
+    assert export(place, tmp_path / "r.csv") == 3
+    assert list(pandas.read_csv(tmp_path / "r.csv").arena_min_bytes) == [12936, 12936, 13000]
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow: pip install 'tflm-harness[parquet]'")
+    assert export(place, tmp_path / "t.parquet", "trials") == 6
+    assert list(pandas.read_parquet(tmp_path / "t.parquet").arena_bytes[:2]) == [32768, 12928]
+    with pytest.raises(UsageError, match=r"neither \.csv nor \.parquet"):
+        export(place, tmp_path / "r.xlsx")
+
+
+def test_an_old_history_is_migrated_and_keeps_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    old = sqlite3.connect(path)
+    for statement in MIGRATIONS[0]:
+        old.execute(statement)
+    old.execute("CREATE TABLE harness_schema (version BIGINT NOT NULL)")
+    old.execute("INSERT INTO harness_schema VALUES (1)")
+    old.execute("INSERT INTO runs VALUES ('r', 's', '2026-01-01T00:00:00Z', '0', 'h', 'p', '3')")
+    names = [row[1] for row in old.execute("PRAGMA table_info(results)")]
+    values = {"planned_min_bytes": 500, "arena_min_bytes": 512, "model": "kws", "run_id": "r", "result_id": "r/kws"}
+    row = [
+        values.get(n, "2026-01-01T00:00:00Z" if n == "created" else 0 if n in {"attempts", "seconds"} else "")
+        for n in names
+    ]
+    old.execute(f"INSERT INTO results VALUES ({', '.join('?' * len(names))})", row)
+    old.commit()
+    old.close()
+    store = HistoryStore.open(str(path))
+    assert store.estimate_errors("kws") == [("harness plan", "", "", "", 500, 512)]
+    store.close()
+    assert sqlite3.connect(path).execute("SELECT version FROM harness_schema").fetchall() == [(VERSION,)]
+
+
+def test_a_migration_that_fails_leaves_the_old_version(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    old = sqlite3.connect(path)
+    old.execute("CREATE TABLE harness_schema (version BIGINT NOT NULL)")
+    old.execute("CREATE TABLE operators (mine TEXT)")  # somebody's own table is in the way
+    old.commit()
+    with pytest.raises(HistoryError, match="operators"):
+        HistoryStore.open(str(path))
+    tables = {row[0] for row in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == {"harness_schema", "operators"}
+
+
+def test_a_later_history_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "new.sqlite"
+    HistoryStore.open(str(path)).close()
+    newer = sqlite3.connect(path)
+    newer.execute("UPDATE harness_schema SET version = 99")
+    newer.commit()
+    with pytest.raises(HistoryError, match=f"has version 99; this harness writes version {VERSION}"):
+        HistoryStore.open(str(path))
+
+
+def test_sqlite_writes_ahead(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "h.sqlite")
+    assert database.journal_mode == "wal"
+    database.close()
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("these are notes" * 100)
+    with pytest.raises(HistoryError, match=r"notes\.txt: file is not a database"):
+        HistoryStore.open(str(path))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://lab:s3cr%40t@localhost:1/history",
+        "postgresql://lab:s3cr%40t@localhost:port/history",
+        "mysql+none://lab:s3cr%40t@localhost/history",
+    ],
+)
+def test_no_message_holds_the_password(url: str) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs the extra postgres")
+    with pytest.raises((HistoryError, MissingDependencyError)) as error:
+        open_database(url)
+    shown = f"{error.value.message} {error.value.remedy} {error.value.__cause__}"
+    assert "s3cr%40t" not in shown and "s3cr@t" not in shown
+    assert "***" in shown
+
+
+def test_asking_an_absent_history_creates_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no history"):
+        load(tmp_path / "none.sqlite")
+    assert not (tmp_path / "none.sqlite").exists()
+    with pytest.raises(UsageError, match='no table "secrets"'):
+        load(tmp_path / "none.sqlite", "secrets")

@@ -1,0 +1,216 @@
+"""Whole lab runs on the host board: real TFLM, real worker processes, the command as a user types it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.lab.history import load
+from harness.lab.run_folder import read_journal
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("tflite_micro") is None, reason="the tflite-micro wheel is Linux x86-64 only"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The examples as a user has them."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+def _harness(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "harness", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "HARNESS_HISTORY"}
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=180, check=False, env=environment)
+
+
+def _document(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(done.stdout)
+
+
+def test_the_example_passes_out_of_the_box(folder: Path) -> None:
+    done = _harness(folder, "regress", "examples/suite.yaml", "--json", "--junit-xml", "junit.xml")
+    assert done.returncode == 0, done.stderr
+    run = _document(done)
+    assert (run["schema"], run["schema_version"], run["exit_code"]) == ("harness.regress", 1, 0)
+    assert {job["model"]: job["status"] for job in run["jobs"]} == {
+        "hello": "passed",
+        "kws": "passed",
+        "residual": "passed",
+        "svdf": "passed",
+    }
+    values = {metric["name"]: metric["value"] for metric in run["jobs"][-1]["metrics"]}
+    assert values["arena_min_bytes"] == 3328
+    assert values["arena_used_bytes"] == 2528
+    assert (folder / "junit.xml").is_file()
+    frame = load(folder / "results" / "history.sqlite")
+    assert sorted(frame.model) == ["hello", "kws", "residual", "svdf"]
+    assert list(frame[frame.model == "svdf"].arena_min_bytes) == [3328]
+
+
+def test_a_larger_model_in_the_place_of_another_is_a_regression(folder: Path) -> None:
+    shutil.copy(folder / "examples" / "kws.tflite", folder / "examples" / "svdf.tflite")
+    done = _harness(folder, "regress", "examples/suite.yaml", "-k", "svdf", "--json", "--ci", "github")
+    assert done.returncode == 1
+    (job,) = _document(done)["jobs"]
+    assert job["status"] == "failed"
+    assert "arena_min_bytes: 24,272, baseline 3,328: +20,944" in job["reason"]
+    assert "::error file=examples/suite.yaml,title=svdf/host/default failed" in done.stderr
+
+
+def test_baselines_are_updated_after_a_look_at_them(folder: Path) -> None:
+    shutil.copy(folder / "examples" / "hello.tflite", folder / "examples" / "kws.tflite")
+    assert _harness(folder, "regress", "examples/suite.yaml", "-k", "kws").returncode == 0  # improved
+    asked = _harness(folder, "baseline", "update", "examples/suite.yaml")
+    assert asked.returncode == 2
+    assert "~ kws on host: arena_min_bytes  24,272 -> 1,936  (-22,336)" in asked.stdout
+    assert "--yes" in asked.stderr
+    before = (folder / "examples" / "baselines" / "kws--host.json").read_text()
+    assert _harness(folder, "baseline", "update", "examples/suite.yaml", "--yes").returncode == 0
+    after = (folder / "examples" / "baselines" / "kws--host.json").read_text()
+    changed = [line for line in after.splitlines() if line not in before.splitlines()]
+    assert '          "value": 1936,' in changed
+    assert "nothing changes" in _harness(folder, "baseline", "update", "examples/suite.yaml").stdout
+
+
+def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path) -> None:
+    """kill -9 after the first finished job: the next run does the others, and the record holds all."""
+    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml"]
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[1/4]"):
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=10)
+    (journal,) = (folder / "results" / "lab").glob("*/run.jsonl")
+    past = read_journal(journal)
+    assert past is not None
+    finished = set(past.finished)
+    assert finished
+    assert not (journal.parent / "run.json").exists()
+
+    done = _harness(folder, "regress", "examples/suite.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = _document(done)
+    assert run["run_id"] == journal.parent.name
+    assert run["resumed_jobs"] == len(finished)
+    assert f"goes on from {journal.parent.name}: {len(finished)} of 4 jobs are done" in done.stderr
+    assert len(run["jobs"]) == 4
+    assert all(job["status"] == "passed" for job in run["jobs"])
+    told = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert not any(name in line for line in told for name in finished)
+    # each job has one record of its own: nothing was swept twice
+    records = list(journal.parent.glob("jobs/*/*.json"))
+    assert len(records) == 4
+    assert sorted(load(folder / "results" / "history.sqlite").job_id) == sorted(job["id"] for job in run["jobs"])
+
+
+def test_a_killed_scheduler_leaves_no_process_behind(folder: Path) -> None:
+    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml", "-k", "kws", "-v"]
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "boot" in line or "search" in line:
+            break
+    children = _descendants(process.pid)
+    assert children
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=10)
+    deadline = time.monotonic() + 20
+    while any(_alive(pid) for pid in children) and time.monotonic() < deadline:
+        os.sched_yield()
+    assert not any(_alive(pid) for pid in children)
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(folder: Path) -> None:
+    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml", "-k", "svdf or hello", "--json"]
+    runs = [subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    documents = []
+    for process in runs:
+        out, err = process.communicate(timeout=180)
+        assert process.returncode == 0, err
+        documents.append(json.loads(out))
+    assert documents[0]["run_id"] != documents[1]["run_id"]
+    assert all(job["status"] == "passed" for document in documents for job in document["jobs"])
+    assert len(load(folder / "results" / "history.sqlite")) == 4
+
+
+def test_a_board_that_no_rig_has_is_skipped(folder: Path) -> None:
+    (folder / "lab.yaml").write_text("rigs: [{name: here, board: host}]\n")
+    suite = folder / "examples" / "suite.yaml"
+    suite.write_text(suite.read_text().replace("boards: [host]", "boards: [host, nucleo-f746zg]"))
+    done = _harness(folder, "regress", "examples/suite.yaml", "-k", "hello", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {job["board"]: job["status"] for job in _document(done)["jobs"]} == {
+        "host": "passed",
+        "nucleo-f746zg": "skipped",
+    }
+    only = _harness(folder, "regress", "examples/suite.yaml", "-k", "nucleo")
+    assert only.returncode == 5
+
+
+def test_a_wrong_pin_fails_and_a_missing_model_is_an_error(folder: Path) -> None:
+    (folder / "s.yaml").write_text(
+        "name: s\nmodels:\n  - {path: examples/hello.tflite, sha256: '" + "0" * 64 + "'}\n  - path: gone.tflite\n"
+        "boards: [host]\n"
+    )
+    done = _harness(folder, "regress", "s.yaml", "--json")
+    jobs = {job["model"]: job for job in _document(done)["jobs"]}
+    assert (jobs["hello"]["status"], jobs["hello"]["exit_code"]) == ("failed", 1)
+    assert (jobs["gone"]["status"], jobs["gone"]["exit_code"]) == ("error", 2)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("regress",), 2, "no suite is named"),
+        (("regress", "gone.yaml"), 2, "gone.yaml: No such file"),
+        (("regress", "examples/suite.yaml", "-k", "nothing"), 2, "no job is selected"),
+        (("regress", "examples/suite.yaml", "--shard", "5/2"), 2, "is no part"),
+        (("baseline", "update", "examples/suite.yaml"), 2, "no run of suite example is finished"),
+        (("history",), 2, "there is no history"),
+    ],
+)
+def test_mistakes_are_answered_with_a_remedy(folder: Path, arguments: tuple[str, ...], code: int, text: str) -> None:
+    done = _harness(folder, *arguments)
+    assert done.returncode == code
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_list_runs_nothing(folder: Path) -> None:
+    done = _harness(folder, "regress", "examples/suite.yaml", "--list", "--json")
+    rows = _document(done)["jobs"]
+    assert [row["id"] for row in rows] == [f"{name}/host/default" for name in ("hello", "kws", "residual", "svdf")]
+    assert all(row["rigs"] for row in rows)
+    assert not (folder / "results").exists()
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
