@@ -11,6 +11,7 @@ with an error of its own. tests/model/test_oracle.py holds the table against tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from harness.model.kernel import Kernel, binary, compare, kernel, reduce, unary
 
@@ -156,8 +157,12 @@ CMSIS_NN_DIFFERENCES: Mapping[str, Kernel] = {
     "TRANSPOSE_CONV": kernel(
         _TRANSPOSE_CONV_ROWS + " | i32 i8 i16 i16/i64 > i16", ranks="1:4 2:4", output_ranks="0:4", quantized="1 2 > 0"
     ),
-    "TRANSPOSE": kernel("T=f/i8/i16: T i32 > T", ranks="0:0-5 1:1", constants=(1,)),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": replace(
+        REFERENCE_KERNELS["UNIDIRECTIONAL_SEQUENCE_LSTM"], constants=(*range(1, 9), *range(12, 16))
+    ),
 }
+#: Operators whose int8 kernel of CMSIS-NN describes a tensor by four dimensions (cmsis_nn_dims) and leaves out more.
+CMSIS_NN_FOUR_DIMENSIONS = frozenset({"MAXIMUM", "MINIMUM", "PAD", "PADV2", "TRANSPOSE"})
 
 #: Custom operators that TFLM registers under these names.
 CUSTOM_KERNELS: Mapping[str, Kernel] = {

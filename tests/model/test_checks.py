@@ -490,6 +490,15 @@ def test_shapes_that_do_not_belong_together_are_refused(
     assert code in codes(with_tensor(model, tensor, shape=shape))
 
 
+def test_the_int8_kernels_of_cmsis_nn_take_four_dimensions_where_the_reference_takes_five() -> None:
+    def make(kind: TensorType) -> Callable[[Graph], None]:
+        return lambda g: g.output(layers.pad(g, g.input((1, 2, 2, 2, 2), kind), [(0, 0)] * 4 + [(1, 1)]))
+
+    assert codes(built(make(I8))) == []
+    assert codes(built(make(F)), kernels="cmsis_nn") == []
+    only(built(make(I8)), "shape.rank", kernels="cmsis_nn")
+
+
 def test_six_dimensions_pass_where_the_kernel_takes_them_and_seven_never() -> None:
     def make(rank: int) -> Callable[[Graph], None]:
         return lambda g: g.output(layers.add(g, g.input((2,) * rank, F), g.input((2,) * rank, F)))

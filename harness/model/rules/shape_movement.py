@@ -97,8 +97,6 @@ def _transpose(scope: Scope, operator: Operator, inputs: Inputs, outputs: Output
     del operator
     source, output = dims_of(inputs[0]), outputs[0].dims
     order = int32s_of(scope, inputs[1])
-    if scope.kernels == "cmsis_nn" and len(source) > 4 and outputs[0].type == 9:
-        yield "shape.rank", f"{len(source)} dimensions; the int8 kernel of CMSIS-NN takes 4"
     if order is None:
         return
     if sorted(order) != list(range(len(source))):

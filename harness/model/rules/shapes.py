@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from harness.model.codes import finding
 from harness.model.finding import Finding
-from harness.model.graph import Operator
+from harness.model.graph import Operator, TensorType
 from harness.model.kernel import Kernel
 from harness.model.rules.scope import Scope
 from harness.model.rules.shape_facts import MISMATCH, Fault, Inputs, Outputs, Rule, broadcast_shape, dims_of
 from harness.model.rules.shape_movement import MOVEMENT_RULES
 from harness.model.rules.shape_products import PRODUCT_RULES
 from harness.model.rules.shape_windows import WINDOW_RULES
+from harness.model.support import CMSIS_NN, CMSIS_NN_FOUR_DIMENSIONS
 
 #: Where an operator's data is, if it is not the first input.
 _DATA_PLACES = {"SPLIT": 1, "TRANSPOSE_CONV": 2, "EMBEDDING_LOOKUP": 1}
@@ -31,6 +32,14 @@ def check_shapes(
     for tensor in outputs:
         if 0 in tensor.dims and tensor.dims != (0,):
             yield finding("shape.zero", scope.at(operator, tensor.index), f"output of shape {list(tensor.dims)}")
+            return
+    if scope.kernels == CMSIS_NN and operator.name in CMSIS_NN_FOUR_DIMENSIONS:
+        wide = next(
+            (t for t in (*inputs, *outputs) if t is not None and len(t.dims) > 4 and t.type == outputs[0].type), None
+        )
+        if wide is not None and wide.type == TensorType.INT8:
+            message = f"{len(wide.dims)} dimensions; the int8 kernel of CMSIS-NN takes 4"
+            yield finding("shape.rank", scope.at(operator, wide.index), message)
             return
     place = _DATA_PLACES.get(operator.name, 0)
     data = inputs[place] if place < len(inputs) else None
