@@ -58,6 +58,12 @@ def is_locked(session: Any) -> bool:
     return bool(target.is_locked())
 
 
+def erase_everything(session: Any) -> None:
+    """An nRF's CTRL-AP: program, UICR and RAM are gone, and the access port is open until the chip locks again."""
+    if not session.target.mass_erase():
+        raise RuntimeError("the chip did not report the end of the erasure")
+
+
 def stm32_protected(rig: str, evidence: str) -> ProtectedChipError:
     return ProtectedChipError(
         f"rig {rig}: the chip is read-out protected ({evidence}); nothing was read, erased or written",

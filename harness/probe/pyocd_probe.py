@@ -28,6 +28,7 @@ class FlashReport:
     """What `PyOcdProbe.flash` did. ``saved`` is where the former firmware was kept, if it was."""
 
     programmed: bool
+    verified_bytes: int = 0
     second_try: bool = False
     saved: Path | None = None
 
@@ -65,6 +66,28 @@ class PyOcdProbe:
             self._open = opened
         return self._open
 
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """Which ways of connecting were tried, the last one with success; empty before `connect`."""
+        return self._open.attempts if self._open else ()
+
+    def erase_protected(self, deadline: Deadline) -> None:
+        """Erase a protected nRF whole, which opens it. The caller has the user's consent.
+
+        Raises ProtectedChipError for an STM32: that takes a change of its option bytes, which harness never writes.
+        """
+        if self._open is not None:
+            return
+        opened = open_session(self.board, self.probe_uid, self.rig, deadline)
+        try:
+            with self._step("erasing the protected chip", opened.session):
+                if protection.is_locked(opened.session):
+                    protection.erase_everything(opened.session)
+                else:
+                    protection.check_readable(self.board, opened.session, self.rig)
+        finally:
+            close_session(opened.session)
+
     def _check_identity(self, session: Any) -> None:
         protection_first = protection.is_locked(session)
         if protection_first:
@@ -100,23 +123,27 @@ class PyOcdProbe:
 
     # --- flash ------------------------------------------------------------------------------------------------
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
-        """Program the image, read it back and compare it whole. Leaves the core halted."""
+    def flash(self, image: FlashImage, deadline: Deadline, *, force: bool = False) -> None:
+        """Program the image, read it back and compare it whole. Leaves the core halted.
+
+        An image that is on the chip already is not programmed again, unless ``force``.
+        """
         self._check_segments(image)
         session = self.connect(deadline).session
         with self._step("halting the core", session):
             session.target.halt()
-        if self._first_difference(session, image) is None:
-            self.last_flash = FlashReport(programmed=False)
+        size = sum(len(data) for _, data in image.segments)
+        if not force and self._first_difference(session, image) is None:
+            self.last_flash = FlashReport(programmed=False, verified_bytes=size)
             return
         saved = self._save_foreign(session)
-        self._program(session, image, smart=True)
+        self._program(session, image, smart=not force)
         second_try = self._first_difference(session, image) is not None
         if second_try:
             log.warning("%s: read-back differs after programming; programming once more, every sector", self.rig)
             self._program(session, image, smart=False)
             self._check_read_back(session, image)
-        self.last_flash = FlashReport(programmed=True, second_try=second_try, saved=saved)
+        self.last_flash = FlashReport(True, size, second_try, saved)
 
     def _check_segments(self, image: FlashImage) -> None:
         flash = self.board.flash
@@ -212,6 +239,7 @@ class PyOcdProbe:
         image = FlashImage("", "", ((kept.address, kept.data),))
         self._program(session, image, smart=True)
         self._check_read_back(session, image)
+        self.last_flash = FlashReport(True, len(kept.data))
         self.reset(deadline)
 
     # --- reset, memory, end -----------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""``harness lab``: the rigs on the desk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from harness.units import safe_text
+
+
+@click.group()
+def lab() -> None:
+    """The rigs of a lab: one entry per board on the desk, in lab.yaml."""
+
+
+@lab.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def discover(as_json: bool) -> None:
+    """Propose lab.yaml entries for the probes and ports that are plugged in. Opens and changes nothing."""
+    import msgspec
+
+    from harness.board.lab_file import lab_yaml
+    from harness.errors import ProbeError
+    from harness.rig.discover import discover as look
+
+    found = look()
+    if as_json:
+        print(json.dumps({"schema": "harness.discovery", "schema_version": 1, **msgspec.to_builtins(found)}, indent=1))
+    else:
+        for question in found.questions:
+            print(safe_text(question, 500), file=sys.stderr)
+        if found.entries:
+            print(lab_yaml(found.entries), end="")
+    if not found.probes:
+        raise ProbeError(
+            "no debug probe is plugged in, or none that this user may open",
+            remedy="harness doctor tells the two apart; twins: set HARNESS_SIM_BOARDS=nucleo-f746zg",
+            code="probe.absent",
+        )
+
+
+@lab.command("list")
+@click.option("--lab", "path", type=click.Path(path_type=Path), help="Lab file; default: lab.yaml here, else your own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def list_rigs(path: Path | None, as_json: bool) -> None:
+    """Show the rigs of the lab file."""
+    import msgspec
+
+    from harness.board.lab_file import find_lab, redacted_url
+    from harness.errors import UsageError
+
+    found = find_lab(path)
+    if found is None:
+        raise UsageError("there is no lab.yaml", remedy="harness lab discover proposes one", code="lab.missing")
+    rigs = [msgspec.structs.replace(entry, port=redacted_url(entry.port)) for entry in found.rigs]
+    if as_json:
+        document = {"schema": "harness.lab", "schema_version": 1, "rigs": msgspec.to_builtins(rigs)}
+        print(json.dumps(document, indent=1))
+        return
+    for entry in rigs:
+        more = ", ".join(filter(None, (entry.probe, entry.port, *entry.faults, entry.notes)))
+        print(safe_text(f"{entry.name}: {entry.board}{f' ({more})' if more else ''}", 500))
