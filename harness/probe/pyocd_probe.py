@@ -41,13 +41,21 @@ class PyOcdProbe:
     """
 
     def __init__(
-        self, board: HardwareBoard, probe_uid: str, *, rig: str, save_to: Path | None = None, own_mark: bytes = b""
+        self,
+        board: HardwareBoard,
+        probe_uid: str,
+        *,
+        rig: str,
+        save_to: Path | None = None,
+        own_mark: bytes = b"",
+        operation_timeout_s: float = 10.0,
     ) -> None:
         self.board = board
         self.probe_uid = probe_uid
         self.rig = rig
         self.save_to = save_to
         self.own_mark = own_mark
+        self.operation_timeout_s = operation_timeout_s
         self.last_flash: FlashReport | None = None
         self._open: OpenSession | None = None
 
@@ -56,7 +64,7 @@ class PyOcdProbe:
     def connect(self, deadline: Deadline) -> OpenSession:
         """Open the session, once, and make sure that the chip is the one of the board file and may be read."""
         if self._open is None:
-            opened = open_session(self.board, self.probe_uid, self.rig, deadline)
+            opened = open_session(self.board, self.probe_uid, self.rig, deadline, self.operation_timeout_s)
             try:
                 with self._step("identifying the chip", opened.session):
                     self._check_identity(opened.session)
@@ -78,7 +86,7 @@ class PyOcdProbe:
         """
         if self._open is not None:
             return
-        opened = open_session(self.board, self.probe_uid, self.rig, deadline)
+        opened = open_session(self.board, self.probe_uid, self.rig, deadline, self.operation_timeout_s)
         try:
             with self._step("erasing the protected chip", opened.session):
                 if protection.is_locked(opened.session):

@@ -15,6 +15,7 @@ from typing import Any
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import MissingDependencyError, ProbeError
+from harness.probe.protection import is_locked
 from harness.probe.targets import register_target
 from harness.probe.trouble import Place, translate
 
@@ -43,8 +44,11 @@ def ladder(board: HardwareBoard) -> tuple[Rung, ...]:
     return tuple(dict.fromkeys(rungs))
 
 
-def session_options(board: HardwareBoard, rung: Rung) -> dict[str, Any]:
-    """Every option that matters, so that no configuration file or default decides."""
+def session_options(board: HardwareBoard, rung: Rung, operation_timeout_s: float = 10.0) -> dict[str, Any]:
+    """Every option that matters, so that no configuration file or default decides.
+
+    ``operation_timeout_s`` bounds one erasure of a sector or one programming of a page.
+    """
     options: dict[str, Any] = {
         "no_config": True,
         "project_dir": os.getcwd(),  # noqa: PTH109 - pyOCD would chdir to whatever this says
@@ -59,6 +63,9 @@ def session_options(board: HardwareBoard, rung: Rung) -> dict[str, Any]:
         "hide_programming_progress": True,
         "cache.enable_memory": False,
         "vector_catch": "",
+        "flash.timeout.init": operation_timeout_s,
+        "flash.timeout.erase_sector": operation_timeout_s,
+        "flash.timeout.program": operation_timeout_s,
         "resume_on_disconnect": True,
         "reset_type": {"system": "sysresetreq", "core": "vectreset", "hardware": "hw"}[board.pyocd.reset],
         "warning.cortex_m_default": False,
@@ -95,7 +102,9 @@ def find_probe(probe_uid: str, place: Place) -> Any:
     return exact[0]
 
 
-def open_session(board: HardwareBoard, probe_uid: str, rig: str, deadline: Deadline) -> OpenSession:
+def open_session(
+    board: HardwareBoard, probe_uid: str, rig: str, deadline: Deadline, operation_timeout_s: float = 10.0
+) -> OpenSession:
     """Raises ProbeError that names each way that was tried. A protected chip is not opened by force."""
     if board.pyocd.target.lower() == "cortex_m":
         raise ProbeError(
@@ -103,24 +112,25 @@ def open_session(board: HardwareBoard, probe_uid: str, rig: str, deadline: Deadl
             remedy="name the chip's own target in the board file (pyocd: target)",
             code="probe.generic_target",
         )
-    helper = import_pyocd()
-    del helper
+    import_pyocd()
     if not board.pyocd.pack and not register_target(board):
         raise ProbeError(
             f"pyOCD has no built-in target {board.pyocd.target}",
             remedy="download the CMSIS-Pack with pyocd pack, and name its path in the board file (pyocd: pack)",
             code="probe.unknown_target",
         )
-    return _climb(board, probe_uid, Place(rig, "connecting"), deadline)
+    return _climb(board, probe_uid, Place(rig, "connecting"), deadline, operation_timeout_s)
 
 
-def _climb(board: HardwareBoard, probe_uid: str, place: Place, deadline: Deadline) -> OpenSession:
+def _climb(
+    board: HardwareBoard, probe_uid: str, place: Place, deadline: Deadline, operation_timeout_s: float
+) -> OpenSession:
     tried: list[str] = []
     last: ProbeError | None = None
     for rung in ladder(board):
         probe = find_probe(probe_uid, place)
         try:
-            session = _open(probe, session_options(board, rung))
+            session = _open(probe, session_options(board, rung, operation_timeout_s))
         except ProbeError:
             raise
         except Exception as exc:  # whatever pyOCD and its USB back ends raise
@@ -143,13 +153,24 @@ def _open(probe: Any, options: dict[str, Any]) -> Any:
     session = Session(probe, auto_open=False, options=options)
     try:
         session.open()
-    except BaseException:
+    except BaseException as exc:
+        # pyOCD stumbles over a closed chip, which shows no core; the debug port is open all the same.
+        if isinstance(exc, Exception) and _shows_lock(session):
+            return session
         close_session(session)
         raise
-    if session.target is None or session.target.selected_core is None:
+    if not is_locked(session) and not session.target.cores:
         close_session(session)
         raise RuntimeError("No cores were discovered!")
     return session
+
+
+def _shows_lock(session: Any) -> bool:
+    try:
+        return is_locked(session)
+    except Exception as exc:  # the first error counts
+        log.debug("asking for the lock: %s", exc)
+        return False
 
 
 def close_session(session: Any) -> None:

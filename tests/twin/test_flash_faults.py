@@ -1,0 +1,241 @@
+"""Every defect of probe, flash and chip: what the probe says, and that nothing is written where nothing may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.deadline import Deadline
+from harness.errors import DoesNotFitError, ProbeError
+from harness.probe import saved_firmware
+from harness.probe.protection import ProtectedChipError
+from harness.probe.protocol import FlashImage
+from harness.probe.pyocd_probe import PyOcdProbe
+from harness.sim import desk
+from harness.sim.injection import inject
+
+from .bare_metal import BOARDS, twin_board
+
+PATTERN = bytes((7 * n + n // 256) & 0xFF for n in range(6000))
+
+
+def image_for(name: str, data: bytes = PATTERN) -> FlashImage:
+    return FlashImage("0" * 32, "0" * 64, ((twin_board(name).flash.address, data),))
+
+
+def soon() -> Deadline:
+    return Deadline.after(60)
+
+
+@pytest.fixture
+def probe_of() -> Iterator[Callable[..., PyOcdProbe]]:
+    opened: list[PyOcdProbe] = []
+
+    def make(name: str, *faults: str, **options: object) -> PyOcdProbe:
+        board = twin_board(name)
+        uid = desk.plug(board)
+        for fault in faults:
+            inject(fault, desk.twin(uid))
+        opened.append(PyOcdProbe(board, uid, rig="desk", **options))
+        return opened[-1]
+
+    yield make
+    for probe in opened:
+        probe.close()
+        desk.unplug(probe.probe_uid)
+
+
+def cells(probe: PyOcdProbe, size: int) -> bytes:
+    with desk.twin(probe.probe_uid).turn() as chip:
+        return bytes(chip.flash.view[:size])
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_an_image_is_programmed_read_back_and_not_programmed_again(name: str, probe_of: Callable) -> None:
+    probe = probe_of(name)
+    probe.flash(image_for(name), soon())
+    assert probe.last_flash.programmed
+    assert probe.last_flash.verified_bytes == 6000
+    assert cells(probe, 6000) == PATTERN
+    probe.flash(image_for(name), soon())
+    assert not probe.last_flash.programmed
+    probe.flash(image_for(name), soon(), force=True)
+    assert probe.last_flash.programmed
+    assert probe.read_memory(twin_board(name).flash.address + 100, 20, soon()) == PATTERN[100:120]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("unpowered", "probe.no_target", "power"),
+        ("probe-busy", "probe.busy", "another program"),
+        ("probe-old-firmware", "probe.old_firmware", "too old"),
+        ("unplug-after=0", "probe.unplugged", "gone"),
+        ("unplug-after=150", "probe.unplugged", "gone"),
+    ],
+)
+def test_a_probe_that_fails_is_named_with_rig_step_and_remedy(
+    fault: str, code: str, words: str, probe_of: Callable
+) -> None:
+    probe = probe_of("nucleo-f446re", fault)
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for("nucleo-f446re"), soon())
+    assert caught.value.code == code
+    assert caught.value.message.startswith("rig desk, ")
+    assert words in caught.value.message + caught.value.remedy
+    assert caught.value.exit_code == 5
+
+
+def test_a_probe_that_is_not_there_is_an_error_of_its_own() -> None:
+    probe = PyOcdProbe(twin_board("nrf52840dk"), "sim9-nrf52840dk", rig="desk")
+    with pytest.raises(ProbeError) as caught:
+        probe.connect(soon())
+    assert caught.value.code == "probe.absent"
+    assert "sim9-nrf52840dk is not plugged in" in caught.value.message
+
+
+def test_sleeping_firmware_is_caught_under_reset_and_a_bad_wire_at_a_lower_clock(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "needs-reset")
+    probe.connect(soon())
+    assert probe.connection == ("halt at 4 MHz: no_target", "under-reset at 4 MHz: connected")
+    slow = probe_of("nrf52840dk", "max-clock=500000")
+    slow.connect(soon())
+    assert slow.connection[-1] == "under-reset at 0.4 MHz: connected"
+    assert len(slow.connection) == 3
+
+
+def test_no_way_to_connect_lists_the_ways_that_were_tried(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "max-clock=100000")
+    with pytest.raises(ProbeError) as caught:
+        probe.connect(soon())
+    assert "tried halt at 4 MHz: no_target, under-reset at 4 MHz: no_target" in caught.value.message
+
+
+def test_a_reset_line_that_is_not_connected_does_not_matter_to_a_system_reset(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "reset-stuck")
+    probe.flash(image_for("nucleo-f446re"), soon())
+    boots = desk.twin(probe.probe_uid).boots
+    probe.reset(soon())
+    assert desk.twin(probe.probe_uid).boots == boots + 1
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_flash_cell_that_does_not_take_its_value_is_found_by_the_read_back(name: str, probe_of: Callable) -> None:
+    """pyOCD itself reports success: it does not verify what it programmed."""
+    bad = next(n for n in range(4500, 6000) if PATTERN[n])
+    probe = probe_of(name, f"flash-bit={bad}")
+    base = twin_board(name).flash.address
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for(name), soon())
+    assert caught.value.code == "flash.verify_failed"
+    assert f"flash at 0x{base + bad:08x} (sector {probe._sector_of(base + bad)}) reads 0x00" in caught.value.message
+
+
+def test_a_sector_that_does_not_erase_is_found_by_the_read_back(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re")
+    probe.flash(image_for("nucleo-f446re"), soon())
+    inject("dead-sector=0", desk.twin(probe.probe_uid))
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for("nucleo-f446re", PATTERN[::-1]), soon())
+    assert caught.value.code == "flash.verify_failed"
+    assert "0x08000000 (sector 0)" in caught.value.message
+
+
+def test_a_controller_that_stays_locked_is_told_with_its_state(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "flash-locked")
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for("nucleo-f446re"), soon())
+    assert caught.value.code in ("flash.erase_failed", "flash.program_failed", "flash.verify_failed")
+    assert cells(probe, 16) == b"\xff" * 16
+
+
+def test_a_controller_that_is_busy_for_ever_ends_in_time_with_its_state(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "flash-busy", operation_timeout_s=1.0)
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for("nucleo-f446re"), soon())
+    assert caught.value.code in ("flash.erase_failed", "flash.program_failed", "flash.init_failed", "probe.failed")
+    assert "flash controller busy (SR=0x00010000" in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["nucleo-f746zg", "nucleo-f446re", "nucleo-l476rg"])
+def test_an_stm32_with_read_out_protection_is_refused_and_left_alone(name: str, probe_of: Callable) -> None:
+    probe = probe_of(name)
+    probe.flash(image_for(name), soon())
+    probe.close()
+    inject("protected", desk.twin(probe.probe_uid))
+    with pytest.raises(ProtectedChipError) as caught:
+        probe.flash(image_for(name, PATTERN[::-1]), soon())
+    assert "RDP" in caught.value.remedy
+    assert "STM32CubeProgrammer" in caught.value.remedy
+    with pytest.raises(ProtectedChipError):
+        probe.erase_protected(soon())
+    assert cells(probe, 6000) == PATTERN
+
+
+def test_a_closed_nrf_is_refused_and_erased_only_on_demand(probe_of: Callable) -> None:
+    probe = probe_of("nrf52840dk")
+    probe.flash(image_for("nrf52840dk"), soon())
+    probe.close()
+    inject("protected", desk.twin(probe.probe_uid))
+    with pytest.raises(ProtectedChipError) as caught:
+        probe.flash(image_for("nrf52840dk", PATTERN[::-1]), soon())
+    assert "--erase-protected" in caught.value.remedy
+    assert cells(probe, 6000) == PATTERN
+    probe.erase_protected(soon())
+    assert cells(probe, 6000) == b"\xff" * 6000
+    probe.flash(image_for("nrf52840dk", PATTERN[::-1]), soon())
+    assert cells(probe, 6000) == PATTERN[::-1]
+
+
+@pytest.mark.parametrize(("name", "id_code"), [("nucleo-f746zg", "0x10000451"), ("nrf52840dk", "0x52832")])
+def test_another_chip_than_the_board_has_is_not_written_to(name: str, id_code: str, probe_of: Callable) -> None:
+    probe = probe_of(name, f"wrong-chip={id_code}")
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for(name), soon())
+    assert caught.value.code == "probe.wrong_chip"
+    assert "nothing was written" in caught.value.message
+    assert cells(probe, 16) == b"\xff" * 16
+
+
+def test_power_that_fails_while_flashing_is_an_error_and_the_next_run_repairs_it(probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re", "brownout-flashing=300")
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for("nucleo-f446re"), soon())
+    assert caught.value.code in ("probe.no_target", "flash.program_failed", "probe.failed")
+    desk.twin(probe.probe_uid).power_on()
+    probe.close()
+    probe.flash(image_for("nucleo-f446re"), soon())
+    assert cells(probe, 6000) == PATTERN
+
+
+def test_an_image_outside_the_flash_is_refused_before_anything_is_opened() -> None:
+    probe = PyOcdProbe(twin_board("nucleo-f746zg"), "not plugged in", rig="desk")
+    with pytest.raises(DoesNotFitError) as caught:
+        probe.flash(FlashImage("", "", ((0x0020_0000, b"abcd"),)), soon())
+    assert "outside the flash of STM32F746ZG" in caught.value.message
+
+
+def test_a_foreign_firmware_is_kept_once_and_can_be_put_back(tmp_path: Path) -> None:
+    probe = probe_of("nucleo-f446re", save_to=tmp_path, own_mark=b"tflm-harness ")
+    foreign = b"\x00\x10\x00\x20somebody's bootloader" + bytes(range(200))
+    with desk.twin(probe.probe_uid).turn() as chip:
+        chip.flash.view[: len(foreign)] = foreign
+    before = cells(probe, 1 << 19)
+    ours = image_for("nucleo-f446re", b"tflm-harness 1.0" + PATTERN)
+    probe.flash(ours, soon())
+    kept = probe.last_flash.saved
+    assert kept is not None
+    assert kept.read_bytes() == before
+    probe.flash(image_for("nucleo-f446re", b"tflm-harness 1.1" + PATTERN), soon())
+    assert probe.last_flash.saved is None, "our own firmware is not kept"
+    probe.restore(saved_firmware.load(kept), soon())
+    assert cells(probe, 1 << 19) == before
+
+
+def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:
+    kept = saved_firmware.save(saved_firmware.SavedFirmware("nucleo-f446re", "x", 1, 0x0800_0000, b"abc"), tmp_path)
+    kept.write_bytes(b"abd")
+    with pytest.raises(Exception, match="damaged"):
+        saved_firmware.load(kept)
