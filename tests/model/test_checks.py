@@ -532,6 +532,23 @@ def test_a_depthwise_bias_may_be_left_out_but_not_absent() -> None:
         )
 
 
+def test_an_int16_transpose_conv_needs_its_bias() -> None:
+    """TFLM reads the type of the bias even where there is none: a null pointer (measured: a halt with CMSIS-NN)."""
+
+    def transpose_conv(g: Graph, *, bias: bool) -> None:
+        x, y = g.input((1, 4, 4, 3), I16), g.tensor("y", (1, 4, 4, 2), I16, per_tensor(4 / 32768))
+        weights = Weights(np.ones((2, 3, 3, 3), dtype=np.int8), I8, Quantization((0.5, 0.5), (0, 0), 0))
+        inputs = [g.int32s("shape", (1, 4, 4, 2)), g.constant("weights", weights), x]
+        if bias:
+            inputs.append(g.constant("bias", Weights(np.zeros(2, np.int64), TensorType.INT64, per_tensor(2 / 32768))))
+        options = {"padding": 0, "stride_w": 1, "stride_h": 1}
+        g.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", options)
+        g.output(y)
+
+    assert codes(built(lambda g: transpose_conv(g, bias=True))) == []
+    assert codes(built(lambda g: transpose_conv(g, bias=False))) == ["type.mismatch"]
+
+
 def test_a_fused_tanh_and_an_unknown_padding_are_refused() -> None:
     model = built(lambda g: g.output(layers.conv_2d(g, g.input((1, 8, 8, 2), F), 4)))
     graph = model.subgraphs[0]
