@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -131,3 +133,28 @@ def test_tflm_and_the_schema_are_pinned() -> None:
     found = requirements_for(("linux", "x86_64", "3.11"))
     assert str(found["tflite-micro"].specifier).startswith("==")
     assert str(found["tflite"].specifier).startswith("==")
+
+
+def foreign_imports() -> set[str]:
+    """Top-level names of what the package imports, without the standard library and itself."""
+    names: set[str] = set()
+    for path in (ROOT / "harness").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names.add(node.module.split(".")[0])
+    return names - sys.stdlib_module_names - {"harness"}
+
+
+def test_everything_that_is_imported_is_declared() -> None:
+    """What comes along with another package today may not tomorrow."""
+    declared = {canonicalize_name(Requirement(text).name) for text in metadata.requires("tflm-harness") or []}
+    providers = metadata.packages_distributions()
+    undeclared = {
+        name: providers[name]
+        for name in sorted(foreign_imports() & providers.keys())
+        if not {canonicalize_name(provider) for provider in providers[name]} & declared
+    }
+    assert undeclared == {}
+    assert len(foreign_imports() & providers.keys()) > 10
