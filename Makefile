@@ -33,7 +33,7 @@ wheel: $(VENV)/.test
 	$(VENV)/bin/python -m hatchling build -d dist > /dev/null
 	@ls -1 dist
 
-# Compiler and browser for the tests: installed when root, named otherwise; the tests that lack one say so and skip.
+# Compiler, browser, database for the tests: installed when root, named otherwise; the tests that lack one say so and skip.
 system:
 	@PYTHON="$(PYTHON)" .ci/system-packages
 

@@ -22,7 +22,13 @@ BACKENDS = {"tflite-runtime": "tflite_runtime.interpreter", "ai-edge-litert": "a
 TIED_TO_BACKEND = frozenset({"numpy", "pandas"})
 TFLM = "tflite-micro"
 TFLM_MODULE = "tflite_micro.python.tflite_micro.runtime"
-EXTRAS = {"pyocd": "flashing boards", "sim": "twins", "plot": "PNG pictures"}
+EXTRAS = {
+    "pyocd": "flashing boards",
+    "sim": "twins",
+    "plot": "PNG pictures",
+    "parquet": "Parquet",
+    "postgres": "PostgreSQL",
+}
 _IMPORT_TIMEOUT_S = 60
 
 #: Version of an installed distribution, or None.

@@ -51,6 +51,8 @@ CAPABILITIES: dict[str, tuple[str, ...]] = {
     "flash and measure boards": ("everything", "building firmware", "flashing boards"),
     "sweep on twins (sim:…)": ("everything", "building firmware", "flashing boards", "twins"),
     "draw pictures as PNG": ("everything", "PNG pictures"),
+    "export a history as Parquet": ("everything", "Parquet"),
+    "keep a history in PostgreSQL": ("everything", "PostgreSQL"),
 }
 
 
