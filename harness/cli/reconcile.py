@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import click
 
 from harness.errors import ExitCode, UsageError
 from harness.estimates import EstimateReport, MeasuredMinimum, compare_estimates, read_estimates
+from harness.model.graph import Model
 from harness.reconcile import PlannedArena, Reconciliation
-from harness.record.schema import SweepRecord
+from harness.record.schema import DeviceRecord, SweepRecord
 from harness.units import safe_text
 
 
@@ -35,16 +36,28 @@ class Reconciled:
     metavar="CSV",
     help="Outside estimates (columns tool, model, bytes; also board, kernels): their errors against the minima.",
 )
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Plan this model anew, with the struct sizes that the device reported, in place of the plan in its records.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def reconcile(records: tuple[Path, ...], estimates: Path | None, as_json: bool) -> int:
+def reconcile(records: tuple[Path, ...], estimates: Path | None, models: tuple[Path, ...], as_json: bool) -> int:
     """Hold the plan in each RECORD against what was measured, term by term.
 
     RECORD is a record of harness sweep, what harness sweep --json printed, or a folder of them. Every byte of
     difference is explained, or counted as unexplained; with unexplained bytes the exit code is 1.
     """
-    reconciled = [_reconcile(path, record) for path, record in _read(records)]
+    named = _models(models)
+    reconciled = [_reconcile(path, record, named.get(record.model.sha256)) for path, record in _read(records)]
     if not reconciled:
         raise UsageError("no records there", remedy="harness sweep makes them, in results/")
+    unused = named.keys() - {entry.record.model.sha256 for entry in reconciled}
+    if unused:
+        names = ", ".join(sorted(safe_text(named[sha256].path) for sha256 in unused))
+        raise UsageError(f"no record is of {names} (by sha256)", remedy="name the very file that was swept")
     report = _estimate_errors(estimates, reconciled) if estimates is not None else None
     if as_json:
         click.echo(json.dumps(_document(reconciled, report)))
@@ -63,7 +76,14 @@ def _read(paths: Sequence[Path]) -> Iterator[tuple[Path, SweepRecord]]:
             yield from ((file, record) for record in read_records(file))
 
 
-def _reconcile(path: Path, record: SweepRecord) -> Reconciled:
+def _models(paths: Sequence[Path]) -> dict[str, Model]:
+    """Models by sha256."""
+    from harness.model.reader import read_model
+
+    return {model.sha256: model for model in map(read_model, paths)}
+
+
+def _reconcile(path: Path, record: SweepRecord, model: Model | None) -> Reconciled:
     from harness.reconcile import reconcile as compare
     from harness.sweep.evidence import measured_arena
 
@@ -73,10 +93,24 @@ def _reconcile(path: Path, record: SweepRecord) -> Reconciled:
     if record.plan is None:
         return Reconciled(path, record, None, "the record holds no plan")
     try:
-        planned = PlannedArena.from_document(record.plan)
-    except (KeyError, TypeError, AttributeError) as exc:
+        planned = _planned_anew(record.plan, record.device, model) if model else PlannedArena.from_document(record.plan)
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
         raise UsageError(f"{path}: the plan in it is damaged: {exc}", remedy="take another record") from exc
     return Reconciled(path, record, compare(planned, measured_arena(record.measured, record.search, record.device)))
+
+
+def _planned_anew(document: Mapping[str, Any], device: DeviceRecord, model: Model) -> PlannedArena:
+    """The plan that this version makes for the record's target, with the sizes that the device reported."""
+    from harness.abi import abi_reported
+    from harness.plan.arena import plan_arena
+    from harness.plan.target import target_for
+    from harness.sweep.evidence import planned_arena
+
+    was = document["target"]
+    target = target_for(was["core"], abi=was["abi"], kernels=was["kernels"], interpreter=was["interpreter"])
+    abi = abi_reported(device.struct_sizes, device.tflm_commit) if device.struct_sizes else None
+    planned = planned_arena(plan_arena(model, target, abi=abi))
+    return replace(planned, struct_sizes=device.struct_sizes) if abi else planned
 
 
 def _estimate_errors(path: Path, reconciled: Sequence[Reconciled]) -> EstimateReport:

@@ -191,3 +191,26 @@ def test_the_sizes_of_a_record_serve_a_plan(capsys: pytest.CaptureFixture[str], 
     sizes, unseen = found["arena"]["reasons"]
     assert sizes == "sizeof(TfLiteTensor) is 36 on the board, 32 here"
     assert unseen.startswith("not visible in sizes: ")
+
+
+def test_a_model_is_planned_anew_with_the_sizes_of_the_device(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model = tmp_path / "hello.tflite"
+    model.write_bytes(EXAMPLES["hello_int8"]())
+    swept = record(sizes={"TfLiteEvalTensor": 16})
+    old = dict(swept.plan or {})
+    old["arena"] = old["arena"] | {"used_bytes": 1, "head_bytes": 0, "tail_bytes": 1}
+    stale = write(tmp_path / "r.json", msgspec.structs.replace(swept, plan=old, device=record().device))
+    assert run(capsys, stale)[0] == 1
+    assert run(capsys, stale, "--model", model)[0] == 0
+    grown = write(tmp_path / "g.json", swept)
+    code, out, _ = run(capsys, grown, "--model", model, "--json")
+    (term,) = [
+        t for t in json.loads(out)["records"][0]["reconciliation"]["terms"] if t["name"].startswith("TfLiteEval")
+    ]
+    assert (code, term["planned_bytes"], term["measured_bytes"]) == (1, 160, 120)
+    other = tmp_path / "other.tflite"
+    other.write_bytes(EXAMPLES["residual_int8"]())
+    code, _, err = run(capsys, grown, "--model", other)
+    assert (code, "no record is of" in err) == (2, True)
