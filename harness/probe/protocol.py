@@ -24,8 +24,9 @@ class FlashImage:
 class Probe(Protocol):
     """Does one thing at a time and keeps no policy: no retry, no prompt, no print. Raises ProbeError."""
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
-        """Program the image, read it back and compare it whole. Leaves the core halted or in reset."""
+    def flash(self, image: FlashImage, deadline: Deadline) -> int:
+        """Program the image, read it back and compare it whole. Leaves the core halted or in reset. Returns how often
+        it programmed: 0 when that image was on the board already."""
 
     def reset(self, deadline: Deadline) -> None:
         """Reset and run: one fresh boot."""

@@ -131,8 +131,8 @@ class PyOcdProbe:
 
     # --- flash ------------------------------------------------------------------------------------------------
 
-    def flash(self, image: FlashImage, deadline: Deadline, *, force: bool = False) -> None:
-        """Program the image, read it back and compare it whole. Leaves the core halted.
+    def flash(self, image: FlashImage, deadline: Deadline, *, force: bool = False) -> int:
+        """Program the image, read it back and compare it whole. Leaves the core halted. Returns how often it programmed.
 
         An image that is on the chip already is not programmed again, unless ``force``.
         """
@@ -143,7 +143,7 @@ class PyOcdProbe:
         size = sum(len(data) for _, data in image.segments)
         if not force and self._first_difference(session, image) is None:
             self.last_flash = FlashReport(programmed=False, verified_bytes=size)
-            return
+            return 0
         saved = self._save_foreign(session)
         self._program(session, image, smart=not force)
         second_try = self._first_difference(session, image) is not None
@@ -152,6 +152,7 @@ class PyOcdProbe:
             self._program(session, image, smart=False)
             self._check_read_back(session, image)
         self.last_flash = FlashReport(True, size, second_try, saved)
+        return 1 + second_try
 
     def _check_segments(self, image: FlashImage) -> None:
         flash = self.board.flash

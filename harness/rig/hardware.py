@@ -28,8 +28,8 @@ class LockedProbe:
     probe: PyOcdProbe
     lock: RigLock
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
-        self.probe.flash(image, deadline)
+    def flash(self, image: FlashImage, deadline: Deadline) -> int:
+        return self.probe.flash(image, deadline)
 
     def reset(self, deadline: Deadline) -> None:
         self.probe.reset(deadline)

@@ -21,8 +21,8 @@ class PluggedProbe:
     probe: PyOcdProbe
     uid: str
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
-        self.probe.flash(image, deadline)
+    def flash(self, image: FlashImage, deadline: Deadline) -> int:
+        return self.probe.flash(image, deadline)
 
     def reset(self, deadline: Deadline) -> None:
         self.probe.reset(deadline)

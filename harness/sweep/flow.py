@@ -125,7 +125,7 @@ def _measure_and_search(
     request = draft.request
     image = program.image
     progress.stage("flash")
-    rig.probe.flash(image, deadline)
+    flashes = rig.probe.flash(image, deadline)
     device = Device(rig.link, on_text=progress.device_text)
     bench = Bench(
         rig.probe,
@@ -157,18 +157,18 @@ def _measure_and_search(
             series.run_ample(ample_sizes(predicted, hello.capacity_bytes), observation.take)
             result = series.search()
         finally:
-            _keep_trials(series, draft, device)
+            _keep_trials(series, draft, device, flashes)
         _reconcile(plan, draft)
         if not result.is_monotonic:
             draft.warnings.append("the answers are not monotonic: a larger arena failed where a smaller one worked")
         journal.remove()
 
 
-def _keep_trials(series: TrialSeries, draft: Draft, device: Device) -> None:
+def _keep_trials(series: TrialSeries, draft: Draft, device: Device, flashes: int) -> None:
     draft.measured, draft.reference = series.measured, series.reference
     draft.link = evidence.link_record(device.counts)
     draft.search = evidence.search_record(
-        series.result(), flashes=1, ample_bytes=series.ample_bytes, resumed_trials=series.resumed
+        series.result(), flashes=flashes, ample_bytes=series.ample_bytes, resumed_trials=series.resumed
     )
 
 

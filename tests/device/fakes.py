@@ -175,8 +175,8 @@ class FakeProbe:
 
     device: FakeDevice
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
-        pass
+    def flash(self, image: FlashImage, deadline: Deadline) -> int:  # noqa: ARG002
+        return 1
 
     def reset(self, deadline: Deadline) -> None:  # noqa: ARG002
         self.device.boot()

@@ -39,7 +39,7 @@ class HostBoard:
             self.close()
             raise
 
-    def flash(self, image: FlashImage, deadline: Deadline) -> None:
+    def flash(self, image: FlashImage, deadline: Deadline) -> int:
         """Hand over the model file. It is read here and now; a change of the file later has no effect."""
         self._command(
             {
@@ -51,6 +51,7 @@ class HostBoard:
             },
             deadline,
         )
+        return 1
 
     def reset(self, deadline: Deadline) -> None:
         """Kill the firmware process, however it hangs, and boot a fresh one."""
