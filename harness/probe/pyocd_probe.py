@@ -132,9 +132,9 @@ class PyOcdProbe:
     # --- flash ------------------------------------------------------------------------------------------------
 
     def flash(self, image: FlashImage, deadline: Deadline, *, force: bool = False) -> int:
-        """Program the image, read it back and compare it whole. Leaves the core halted. Returns how often it programmed.
+        """Program the image, read it back and compare it whole. Leaves the core halted.
 
-        An image that is on the chip already is not programmed again, unless ``force``.
+        Returns how often it programmed: an image that is on the chip already is not programmed again, unless ``force``.
         """
         self._check_segments(image)
         session = self.connect(deadline).session

@@ -83,7 +83,8 @@ def _minimum_lines(record: SweepRecord) -> Iterator[str]:
         return
     count = len(search.trials)
     resumed = f", {search.resumed_trials} of them from an earlier run" if search.resumed_trials else ""
-    done = f"{count} trial{'s' if count != 1 else ''}{resumed}, {search.flashes} flash{'' if search.flashes == 1 else 'es'}, {record.seconds:.1f} s"
+    flashes = "1 flash" if search.flashes == 1 else f"{search.flashes} flashes"
+    done = f"{count} trial{'s' if count != 1 else ''}{resumed}, {flashes}, {record.seconds:.1f} s"
     if search.min_bytes is None:
         yield f"no minimum: {done}"
         return
