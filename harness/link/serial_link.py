@@ -24,8 +24,8 @@ class SerialLink:
             self._port: Any = serial.serial_for_url(url, do_not_open=True)
             self._port.baudrate = baud
             self._port.timeout = _POLL_S
-            self._port.write_timeout = _WRITE_TIMEOUT_S
             if "://" not in url:
+                self._port.write_timeout = _WRITE_TIMEOUT_S  # pyserial's network ports have none
                 self._port.exclusive = True
             self._port.open()
         except (serial.SerialException, OSError, ValueError) as exc:

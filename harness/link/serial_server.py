@@ -1,6 +1,7 @@
 """A serial line on a TCP port: plain bytes (``socket://``) or RFC 2217 (``rfc2217://``), one client at a time.
 
-The other end of `SerialLink`'s URLs, for boards that are emulated on another machine.
+The other end of `SerialLink`'s URLs, for boards that are emulated on another machine. A thread of its own answers the
+client, whether or not the board listens.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import contextlib
 import os
 import select
 import socket
+import threading
 from typing import Any
 
 _BUFFER_LIMIT = 1 << 20
+_JOIN_TIMEOUT_S = 5.0
 
 
 class SerialServer:
@@ -19,98 +22,136 @@ class SerialServer:
 
     def __init__(self, port: int, *, host: str = "127.0.0.1", rfc2217: bool = True) -> None:
         self._listener = socket.create_server((host, port))
-        self._listener.setblocking(False)
         bound = self._listener.getsockname()[1]
         self.url = f"{'rfc2217' if rfc2217 else 'socket'}://{host}:{bound}"
         self._rfc2217 = rfc2217
         self._client: socket.socket | None = None
         self._manager: Any = None
         self._settings = _Settings()
-        self._pending = bytearray()
+        self._lock = threading.RLock()
+        self._outgoing = bytearray()
+        self._incoming = bytearray()
+        self._stirred = threading.Event()
+        self._closed = False
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
+        self._thread = threading.Thread(target=self._run, name=f"serial {self.url}", daemon=True)
+        self._thread.start()
+
+    # --- the board's side -------------------------------------------------------------------------------------
 
     def host_baud(self) -> int:
         """What the client set; 0 (unknown) for plain sockets."""
         return self._settings.baudrate if self._rfc2217 else 0
 
     def read(self) -> bytes:
-        self._accept()
-        self._drain()
-        if self._client is None:
+        if not self._incoming:
             return b""
-        try:
-            data = self._client.recv(65536)
-        except BlockingIOError:
-            return b""
-        except OSError:
-            data = b""
-        if not data:
-            self._hang_up()
-            return b""
-        return b"".join(self._manager.filter(data)) if self._manager else data
+        with self._lock:
+            data = bytes(self._incoming)
+            self._incoming.clear()
+        return data
 
     def write(self, data: bytes) -> None:
-        if self._client is None:
-            return
-        self._queue(b"".join(self._manager.escape(data)) if self._manager else data)
-
-    def _queue(self, data: bytes) -> None:
-        self._pending += data
-        del self._pending[: max(0, len(self._pending) - _BUFFER_LIMIT)]
-        self._drain()
-
-    def _drain(self) -> None:
-        while self._pending and self._client is not None:
-            try:
-                sent = self._client.send(self._pending[:65536])
-            except BlockingIOError:
+        """What is sent while nobody is connected is lost, as on a real port."""
+        with self._lock:
+            if self._client is None:
                 return
-            except OSError:
-                self._hang_up()
-                return
-            del self._pending[:sent]
+            self.queue(b"".join(self._manager.escape(data)) if self._manager else data)
 
-    def _accept(self) -> None:
-        try:
-            client, _ = self._listener.accept()
-        except (BlockingIOError, OSError):
-            return
-        if self._client is not None:
-            client.close()
-            return
-        client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._client = client
-        if self._rfc2217:
-            from serial import rfc2217
-
-            self._manager = rfc2217.PortManager(self._settings, _Writer(self))
-
-    def _hang_up(self) -> None:
-        if self._client is not None:
-            self._client.close()
-        self._client = self._manager = None
-        self._pending.clear()
+    def queue(self, data: bytes) -> None:
+        """Bytes for the client, as they are."""
+        with self._lock:
+            self._outgoing += data
+            del self._outgoing[: max(0, len(self._outgoing) - _BUFFER_LIMIT)]
+        self._poke()
 
     def wait(self, seconds: float) -> None:
-        watched: list[Any] = [self._wake_read, self._client or self._listener]
-        ready, _, _ = select.select(watched, [self._client] if self._pending and self._client else [], [], seconds)
-        if self._wake_read in ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wake_read, 4096)
+        self._stirred.wait(seconds)
+        self._stirred.clear()
 
     def wake(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):
-            os.write(self._wake_write, b"!")
+        self._stirred.set()
 
     def close(self) -> None:
+        self._closed = True
+        self._poke()
+        self._thread.join(_JOIN_TIMEOUT_S)
         self._hang_up()
         self._listener.close()
         for descriptor in (self._wake_read, self._wake_write):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+
+    # --- the client's side ------------------------------------------------------------------------------------
+
+    def _poke(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            os.write(self._wake_write, b"!")
+
+    def _run(self) -> None:
+        while not self._closed:
+            client = self._client
+            watched: list[Any] = [self._wake_read, client or self._listener]
+            ready, writable, _ = select.select(watched, [client] if client and self._outgoing else [], [], 1.0)
+            if self._wake_read in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            if client is None:
+                if self._listener in ready:
+                    self._accept()
+            elif client in ready:
+                self._receive(client)
+            if writable:
+                self._send()
+
+    def _accept(self) -> None:
+        client, _ = self._listener.accept()
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._client = client
+            self._outgoing.clear()
+            self._incoming.clear()
+            if self._rfc2217:
+                from serial import rfc2217
+
+                self._manager = rfc2217.PortManager(self._settings, _Writer(self))
+
+    def _receive(self, client: socket.socket) -> None:
+        try:
+            data = client.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+            return
+        with self._lock:
+            self._incoming += b"".join(self._manager.filter(data)) if self._manager else data
+        self._stirred.set()
+
+    def _send(self) -> None:
+        with self._lock:
+            if self._client is None:
+                return
+            try:
+                sent = self._client.send(self._outgoing[:65536])
+            except BlockingIOError:
+                return
+            except OSError:
+                self._hang_up()
+                return
+            del self._outgoing[:sent]
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            self._client = self._manager = None
+            self._outgoing.clear()
 
 
 class _Settings:
@@ -139,4 +180,4 @@ class _Writer:
         self._server = server
 
     def write(self, data: bytes) -> None:
-        self._server._queue(data)
+        self._server.queue(data)

@@ -54,6 +54,6 @@ class RigLock:
 
 
 def _default_folder() -> Path:
-    from platformdirs import user_runtime_path
+    from platformdirs import user_state_path
 
-    return user_runtime_path("tflm-harness", appauthor=False, ensure_exists=False) / "rigs"
+    return user_state_path("tflm-harness", appauthor=False) / "rigs"
