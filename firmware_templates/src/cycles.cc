@@ -1,5 +1,6 @@
 #include "cycles.h"
 
+#include "board.h"
 #include "faults.h"
 #include "registers.h"
 
@@ -24,7 +25,7 @@ bool counter_runs() {
 // Unconditional, whatever a debugger left behind: a locked or stopped counter reads as 0 for ever.
 bool start_cycle_counter() {
   reg(scs::kDemcr) = reg(scs::kDemcr) | (1u << 24);  // TRCENA
-  if ((reg(dwt::kLockStatus) & 1u) != 0) reg(dwt::kLockAccess) = 0xC5ACCE55;  // Cortex-M7
+  if (kHasCycleCounterLock || (reg(dwt::kLockStatus) & 1u) != 0) reg(dwt::kLockAccess) = 0xC5ACCE55;
   if ((reg(dwt::kControl) & (1u << 25)) != 0) return false;                   // NOCYCCNT
   reg(dwt::kCycleCount) = 0;
   reg(dwt::kControl) = reg(dwt::kControl) | 1u;
