@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.record.schema import SweepRecord, TrialRecord
+from harness.report.tflm_words import meaning_of
 from harness.units import align_up, format_bytes, format_size, safe_text
 
 #: How an agreement of the reconciliation is put.
@@ -92,6 +93,9 @@ def _minimum_lines(record: SweepRecord) -> Iterator[str]:
     failing = next((t for t in search.trials if t.arena_bytes == search.largest_failing_bytes), None)
     if failing is not None:
         yield f"fails at {format_bytes(failing.arena_bytes)} B: {_why(failing)}"
+        meaning = meaning_of(failing.detail)
+        if meaning:
+            yield f"  that is: {meaning}"
     size = align_up(search.min_bytes, 16)
     yield f"alignas(16) static uint8_t tensor_arena[{size}];  // {_board_words(record)}"
 
