@@ -78,6 +78,10 @@ class Journal:
         self._cut_to(sum(len(line) + 1 for line in lines[: len(entries)]))
         return entries
 
+    def clear(self) -> None:
+        """Forget what earlier runs left: this one starts anew."""
+        self._cut_to(0)
+
     def append(self, entry: JournalEntry) -> None:
         """On disk when this returns."""
         assert self._file is not None, "the journal is closed"

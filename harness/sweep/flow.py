@@ -153,6 +153,8 @@ def _measure_and_search(
         try:
             if request.resume:
                 series.resume()
+            else:
+                journal.clear()
             progress.stage("search")
             series.run_ample(ample_sizes(predicted, hello.capacity_bytes), observation.take)
             result = series.search()

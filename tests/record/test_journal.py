@@ -49,6 +49,15 @@ def test_a_cut_at_any_byte_loses_at_most_the_entry_that_was_being_written(
         assert journal.entries() == [*ENTRIES[:whole], ENTRIES[2]]
 
 
+def test_starting_anew_forgets(tmp_path: Path) -> None:
+    with Journal(tmp_path, {}) as journal:
+        journal.append(ENTRIES[0])
+        journal.clear()
+        journal.append(ENTRIES[1])
+    with Journal(tmp_path, {}) as journal:
+        assert journal.entries() == [ENTRIES[1]]
+
+
 def test_two_runs_of_the_same_do_not_mix(tmp_path: Path) -> None:
     with Journal(tmp_path, {}), pytest.raises(UsageError, match="another sweep of this model on this board is running"):
         Journal(tmp_path, {}).__enter__()
