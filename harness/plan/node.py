@@ -7,6 +7,8 @@ the kernel's own words.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.abi import ARENA_ALIGNMENT, MAX_SCRATCH_BUFFERS_PER_OP, Abi
@@ -17,6 +19,8 @@ from harness.plan.preparation import Preparation, ScratchRequest
 from harness.plan.setup import Category
 from harness.plan.tensor import TYPE_BYTES, LiveTensor, type_name
 from harness.units import safe_text
+
+_INTEGER_CODES: Mapping[int, str] = {TensorType.INT32: "i", TensorType.INT64: "q"}
 
 
 @dataclass(slots=True)
@@ -59,6 +63,16 @@ class Node:
         """A string builtin option; None where the file has none."""
         value = self.operator.options.get(name)
         return value if isinstance(value, str) else None
+
+    def constants(self, tensor: LiveTensor) -> tuple[int, ...] | None:
+        """The elements of a constant INT32 or INT64 tensor; None for another, and where the file holds too few."""
+        code = _INTEGER_CODES.get(tensor.type)
+        if code is None or not tensor.is_constant or any(dim < 0 for dim in tensor.dims):
+            return None
+        data = self.preparation.model.buffer_data(tensor.source.buffer)
+        if len(data) < tensor.size_bytes:
+            return None
+        return struct.unpack_from(f"<{tensor.element_count}{code}", data)
 
     def input(self, index: int) -> LiveTensor | None:
         return self._tensor(self.operator.inputs, index)
@@ -137,10 +151,9 @@ class Node:
     def ensure_type(self, tensor: LiveTensor, *types: TensorType) -> None:
         self.ensure(tensor.type in types, f"Type {type_name(tensor.type)} ({int(tensor.type)}) not supported.")
 
-    def ensure_quantized(self, output: LiveTensor) -> None:
-        """CalculateActivationRangeQuantized needs an output that is quantized."""
-        cause = "output->quantization.type != kTfLiteNoQuantization was not true."
-        self.ensure(output.quantized_channels > 0, cause)
+    def ensure_activation_range(self, output: LiveTensor) -> None:
+        """CalculateActivationRangeQuantized, lite/kernels/kernel_util.cc, knows the range of these types only."""
+        self.ensure_type(output, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
     def ensure_same_type(self, one: LiveTensor, other: LiveTensor) -> None:
         self.ensure(one.type == other.type, f"{type_name(one.type)} != {type_name(other.type)}")

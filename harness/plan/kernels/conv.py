@@ -148,7 +148,7 @@ def _ensure_quantization(node: Node, source: LiveTensor, weights: LiveTensor, ou
         length = weights.dims[axis] if 0 <= axis < weights.rank else -1
         cause = f"num_channels != filter->dims->data[affine_quantization->quantized_dimension] ({channels} != {length})"
         node.ensure(channels == length, cause)
-    node.ensure_quantized(output)
+    node.ensure_activation_range(output)
 
 
 def _per_channel_arrays(node: Node, channels: int) -> None:

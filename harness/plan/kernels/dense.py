@@ -41,7 +41,7 @@ def fully_connected_cmsis_nn(node: Node) -> None:
     node.ensure(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
     per_channel = _quantize_fully_connected(node, source, weights, bias, output)
     plain_int8 = source.type == _INT8 and weights.type == _INT8
-    node.ensure(not per_channel or plain_int8, "is_per_channel needs int8 input and int8 filter")
+    node.ensure(not per_channel or plain_int8, "!data->reference_op_data.is_per_channel || input->type == kTfLiteInt8 was not true.")
     if not plain_int8:
         return
     out_channels, depth = output.dims[-1], weights.dims[-1]
@@ -82,7 +82,7 @@ def _quantize_fully_connected(
         _ensure_multiplier(node, source.scale * weights.scale, bias, output)
     if weights.zero_point != 0:
         node.warn(f"TFLM built with assertions halts here: the filter's zero point is {weights.zero_point}, not 0")
-    node.ensure_quantized(output)
+    node.ensure_activation_range(output)
     return channels > 1
 
 

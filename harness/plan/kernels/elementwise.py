@@ -29,7 +29,9 @@ def _ensure_unquantized(node: Node, *tensors: LiveTensor) -> None:
 @register("ADD", init="OpDataAdd")
 def add_(node: Node) -> None:
     one, other, output = _binary(node)
-    _add_or_sub_quantization(node, output)
+    if output.type in (_INT8, _INT16):
+        cause = "output->quantization.type != kTfLiteNoQuantization was not true."
+        node.ensure(output.quantized_channels > 0, cause)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other)
 
@@ -42,7 +44,6 @@ def add_cmsis_nn(node: Node) -> None:
     node.ensure(one.type == other.type, "Hybrid models are not supported on TFLite Micro.")
     if one.type == _INT16:
         node.ensure_symmetric(one, other, output)
-    _add_or_sub_quantization(node, output)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other)
 
@@ -50,14 +51,8 @@ def add_cmsis_nn(node: Node) -> None:
 @register("SUB", init="OpDataSub")
 def sub(node: Node) -> None:
     one, other, output = _binary(node)
-    _add_or_sub_quantization(node, output)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other, output)
-
-
-def _add_or_sub_quantization(node: Node, output: LiveTensor) -> None:
-    if output.type in (_INT8, _INT16):
-        node.ensure_quantized(output)
 
 
 @register("MUL", init="OpDataMul")
@@ -66,7 +61,7 @@ def mul(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     node.ensure_same_type(one, other)
     if output.type in (_INT8, _INT16):
-        node.ensure_quantized(output)
+        node.ensure_activation_range(output)
         if one.type == _INT16:
             node.ensure_symmetric(one, other, output)
 
@@ -77,7 +72,7 @@ def div(node: Node) -> None:
     node.ensure_same_type(one, other)
     node.ensure_same_type(one, output)
     if output.type == _INT8:
-        node.ensure_quantized(output)
+        node.ensure_activation_range(output)
     if output.type == _INT32:
         _ensure_unquantized(node, one, other)
 
@@ -183,7 +178,7 @@ def cumsum(node: Node) -> None:
     node.ensure(source.dims == output.dims, "HaveSameShapes(input, output) was not true.")
     if output.type == _INT8:
         node.persist_struct("cumsum::OpData")
-        node.ensure_quantized(output)
+        node.ensure_activation_range(output)
 
 
 @register("QUANTIZE", init="OpDataQuantizeReference")

@@ -58,6 +58,11 @@ def expand_dims(node: Node) -> None:
     node.ensure_constant(axis, "axis")
     cause = "output_shape.DimensionsCount() == input_shape.DimensionsCount() + 1 was not true."
     node.ensure(output.rank == source.rank + 1, cause)
+    position = node.constants(axis)
+    if position:
+        at = position[0] + source.rank + 1 if position[0] < 0 else position[0]
+        wanted = (*source.dims[:at], 1, *source.dims[at:])
+        node.ensure(0 <= at <= source.rank and output.dims == wanted, f"output_shape != {wanted} ({output.dims})")
 
 
 @register("TRANSPOSE")
@@ -68,6 +73,9 @@ def transpose(node: Node) -> None:
     node.ensure_same_type(source, output)
     node.ensure_constant(perm, "perm")
     node.ensure(perm.dims == (source.rank,), f"op_context.perm->dims->data[0] != dims ({perm.dims} != {source.rank})")
+    order = node.constants(perm) or ()
+    within = all(0 <= axis < source.rank for axis in order)
+    node.ensure(within, "Transpose op permutations array is out of bounds.")
 
 
 @register("PAD", "PADV2", init="pad::OpData")
@@ -87,6 +95,10 @@ def pad(node: Node) -> None:
         pairs == output.rank * 2, f"FlatSize of paddings != output->dims->size * 2 ({pairs} != {output.rank * 2})"
     )
     node.ensure_constant(paddings, "paddings")
+    widths = node.constants(paddings)
+    if widths is not None:
+        padded = tuple(dim + sum(widths[2 * axis : 2 * axis + 2]) for axis, dim in enumerate(source.dims))
+        node.ensure(output.dims == padded, f"output_dim != expected_dim ({output.dims} != {padded})")
     if source.type == _INT8 and value is not None:
         node.ensure(output.zero_point == value.zero_point, "output->params.zero_point != constant_values' zero_point")
         node.ensure(output.scale == value.scale, "output->params.scale != constant_values->params.scale")
@@ -114,8 +126,8 @@ def concatenation(node: Node) -> None:
     for index in range(node.input_count):
         source = node.temp_input(index)
         node.ensure_same_type(source, first)
-        cause = f"Op Concatenation does not currently support num dimensions > 5 Tensor has {source.rank} dimensions."
-        node.ensure(source.rank <= 5, cause)
+        cause = f"Op Concatenation does not currently support num dimensions > 6 Tensor has {source.rank} dimensions."
+        node.ensure(source.rank <= 6, cause)
         if first.type == _INT8:
             node.ensure(source.scale == output.scale, f"input->params.scale != output scale ({source.scale:g})")
             node.ensure(source.zero_point == output.zero_point, "input->params.zero_point != output zero_point")
@@ -157,7 +169,7 @@ def depth_to_space(node: Node) -> None:
     source, output = _space_depth(node)
     block = node.option("block_size")
     node.ensure(block > 0, "block_size > 0 was not true.")
-    height, width, channels = output.dims[1:4]
+    height, width, channels = output.dims[1], output.dims[2], output.dims[3]
     node.ensure(source.dims[1] == height // block, "input_height != output_height / block_size")
     node.ensure(source.dims[2] == width // block, "input_width != output_width / block_size")
     node.ensure(
@@ -218,6 +230,8 @@ def fill(node: Node) -> None:
     node.ensure(value.rank == 0, f"NumDimensions(value) != 0 ({value.rank} != 0)")
     node.ensure_same_type(value, output)
     node.ensure_constant(dims, "dims")
+    wanted = node.constants(dims)
+    node.ensure(wanted is None or wanted == output.dims, f"array->data[i] != GetTensorData<T>(tensor)[i] ({wanted})")
 
 
 @register("SHAPE")

@@ -38,7 +38,7 @@ def strided_slice(node: Node) -> None:
     source = node.temp_input(0)
     bounds = [node.temp_input(index) for index in (1, 2, 3)]
     node.temp_output()
-    node.ensure(source.rank <= 5, "input dim should not exceed 4")
+    node.ensure(source.rank <= 4, "input dim should not exceed 4")
     for tensor, name in zip(bounds, ("begin", "end", "strides"), strict=True):
         node.ensure_constant(tensor, name)
 
@@ -58,7 +58,7 @@ def reverse_v2(node: Node) -> None:
     node.ensure_counts(inputs=2, outputs=1)
     source, axis, output = node.temp_input(0), node.temp_input(1), node.temp_output()
     node.ensure(axis.rank == 1, f"NumDimensions(axis) != 1 ({axis.rank} != 1)")
-    node.ensure(axis.element_count <= source.rank <= 8, "NumDimensions(input) >= NumElements(axis) was not true.")
+    node.ensure(axis.element_count <= source.rank <= 6, "NumDimensions(input) >= NumElements(axis) was not true.")
     node.ensure_type(source, _INT32, _FLOAT, TensorType.UINT8, _INT8, _INT16, _INT64, _BOOL)
     node.ensure_type(axis, _INT32)
     node.ensure_same_type(source, output)
