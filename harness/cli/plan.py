@@ -189,6 +189,7 @@ def answer_questions(path: Path, chosen: ChosenTarget, questions: Questions) -> 
         comparison=compare(requests, {n: PLANNERS[n] for n in questions.planners}) if questions.planners else None,
         alignments=alignment_costs(requests, greedy) if questions.alignments else (),
         two=two_arenas(planned, chosen.abi) if questions.two_arenas else None,
+        memories=chosen.memories,
         fit=_fit(recommendation.size_bytes if recommendation else planned.min_bytes, chosen, questions),
         notes=(*notes, *_preserving_note(model, chosen, planned)),
         unfit=unfit,

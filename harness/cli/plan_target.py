@@ -20,11 +20,13 @@ FIRMWARE_DATA_BYTES = 6 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChosenTarget:
-    """``abi`` holds the struct sizes to plan with; ``places`` the regions of the board, empty without one."""
+    """``abi`` holds the struct sizes to plan with. ``places`` are the board's regions for an arena in its order of
+    preference, ``memories`` its RAMs one by one; both are empty without a board."""
 
     target: PlanTarget
     abi: Abi
     places: tuple[Place, ...] = ()
+    memories: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,16 @@ def choose_target(options: TargetOptions) -> ChosenTarget:
     kernels = options.kernels or (_known(Kernels, reported.kernels) if reported else None)
     interpreter = interpreter or (_known(Interpreter, reported.interpreter) if reported else None)
     target = target_for(core, abi=abi_name, kernels=kernels, interpreter=interpreter)
-    places = places_of(board) if isinstance(board, HardwareBoard) else ()
+    places: tuple[Place, ...] = ()
+    memories: tuple[Place, ...] = ()
+    if isinstance(board, HardwareBoard):
+        places = tuple(_place(board, name) for name in board.layout.arena)
+        memories = tuple(_place(board, memory.name) for memory in board.rams)
     if reported is None:
-        return ChosenTarget(target, abi_named(target.abi), places)
+        return ChosenTarget(target, abi_named(target.abi), places, memories)
     abi = reported.abi
     target = replace(target, abi="lp64" if abi.pointer_bytes == 8 else "ilp32", tflm_commit=abi.tflm_commit)
-    return ChosenTarget(target, abi, places)
+    return ChosenTarget(target, abi, places, memories)
 
 
 def _reported(options: TargetOptions) -> ReportedBuild | None:
@@ -78,20 +84,16 @@ def _known(values: type[Enum], text: str | None) -> str | None:
     return text if text in {value.value for value in values} else None
 
 
-def places_of(board: HardwareBoard) -> tuple[Place, ...]:
-    """Where the board's firmware can put an arena, in its order of preference, less stack and data where they share
-    the region."""
-    places = []
-    for name in board.layout.arena:
-        parts = name.split("+")
-        takes = []
-        if board.layout.stack in parts:
-            takes.append((board.layout.stack_bytes, "stack"))
-        if board.layout.data in parts:
-            takes.append((FIRMWARE_DATA_BYTES, "firmware data"))
-        reserved = sum(size for size, _ in takes)
-        places.append(Place(name, board.region(name).size_bytes, reserved, ", ".join(what for _, what in takes)))
-    return tuple(places)
+def _place(board: HardwareBoard, name: str) -> Place:
+    """A region of the board, less what stack and firmware data take where they share it."""
+    parts = name.split("+")
+    takes = []
+    if board.layout.stack in parts:
+        takes.append((board.layout.stack_bytes, "stack"))
+    if board.layout.data in parts:
+        takes.append((FIRMWARE_DATA_BYTES, "firmware data"))
+    reserved = sum(size for size, _ in takes)
+    return Place(name, board.region(name).size_bytes, reserved, ", ".join(what for _, what in takes))
 
 
 def _board(options: TargetOptions) -> Board | None:

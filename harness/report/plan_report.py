@@ -14,7 +14,7 @@ from harness.errors import UnfitModelError
 from harness.plan.arena import ArenaPlan, Confidence
 from harness.plan.arenas import SharedArena, TwoArenas
 from harness.plan.comparison import AlignmentCost, Comparison
-from harness.plan.fit import Fit
+from harness.plan.fit import Fit, Place
 from harness.plan.insight import Use
 from harness.plan.overview import Overview
 from harness.plan.stages import StageKind
@@ -52,6 +52,7 @@ class PlanReport:
     comparison: Comparison | None = None
     alignments: Sequence[AlignmentCost] = ()
     two: TwoArenas | None = None
+    memories: tuple[Place, ...] = ()
     fit: Fit | None = None
     notes: tuple[str, ...] = ()
     unfit: UnfitModelError | None = None
@@ -80,7 +81,7 @@ class PlanReport:
                 for cost in self.alignments
             ]
         if self.two is not None:
-            document["two_arenas"] = _two_arenas_dict(self.two)
+            document["two_arenas"] = _two_arenas_dict(self.two, self.memories)
         if self.fit is not None:
             document["fit"] = self.fit.to_dict()
         if self.offline is not None:
@@ -183,11 +184,11 @@ class PlanReport:
             yield Text("\nTwo arenas", style="bold")
             yield Text(
                 f"non-persistent {format_size(self.two.nonpersistent_bytes)}: tensors and scratch, read and written by "
-                "every operator: fast memory"
+                f"every operator: fast memory{_fits_into(self.two.nonpersistent_bytes, self.memories)}"
             )
             yield Text(
                 f"persistent     {format_size(self.two.persistent_bytes)}: structs, operator data, variable tensors: "
-                "may be slower memory"
+                f"may be slower memory{_fits_into(self.two.persistent_bytes, self.memories)}"
             )
         if self.recommendation is not None:
             given = self.recommendation
@@ -257,8 +258,24 @@ def _comparison_dict(comparison: Comparison, tail_bytes: int) -> dict[str, Any]:
     }
 
 
-def _two_arenas_dict(two: TwoArenas) -> dict[str, Any]:
-    return {
+def _holding(size_bytes: int, memories: Sequence[Place]) -> list[str]:
+    return [memory.name for memory in memories if memory.free_bytes >= size_bytes]
+
+
+def _fits_into(size_bytes: int, memories: Sequence[Place]) -> str:
+    """``; fits into dtcm, sram1``; empty without a board."""
+    if not memories:
+        return ""
+    names = _holding(size_bytes, memories)
+    return f"; fits into {', '.join(names)}" if names else "; fits into no memory of the board"
+
+
+def _two_arenas_dict(two: TwoArenas, memories: Sequence[Place]) -> dict[str, Any]:
+    fits = {
+        "nonpersistent_fits_into": _holding(two.nonpersistent_bytes, memories),
+        "persistent_fits_into": _holding(two.persistent_bytes, memories),
+    }
+    return (fits if memories else {}) | {
         "persistent_bytes": two.persistent_bytes,
         "nonpersistent_bytes": two.nonpersistent_bytes,
         "used_bytes": two.used_bytes,

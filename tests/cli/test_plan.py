@@ -218,6 +218,14 @@ def test_alignments_and_two_arenas(capsys: pytest.CaptureFixture[str], residual:
     assert two["nonpersistent_bytes"] >= found["arena"]["head_bytes"]
 
 
+def test_the_memories_that_hold_each_of_two_arenas(capsys: pytest.CaptureFixture[str], model: Path) -> None:
+    two = document(capsys, model, "--two-arenas", "--board", "nucleo-f746zg")["two_arenas"]
+    assert two["nonpersistent_fits_into"] == ["dtcm", "sram1"]
+    assert two["persistent_fits_into"] == ["dtcm", "sram1", "sram2"]
+    assert "fast memory; fits into dtcm, sram1" in plan(capsys, model, "--two-arenas", "--board", "nucleo-f746zg")[1]
+    assert "fits into" not in plan(capsys, model, "--two-arenas")[1]
+
+
 def test_headroom_and_limit(capsys: pytest.CaptureFixture[str], model: Path) -> None:
     minimum = document(capsys, model)["arena"]["min_bytes"]
     fits = document(capsys, model, "--arena-limit", str(minimum))
