@@ -27,6 +27,7 @@ from harness.record.lab_run import (
     MetricStatus,
 )
 from harness.record.schema import ErrorRecord, SweepRecord
+from harness.units import safe_text
 
 #: (rig, job, metric, conditions) → the rig's earlier values, newest first.
 PastValues = Callable[[str, Job, str, ConditionsRecord], Sequence[Number]]
@@ -182,7 +183,7 @@ def planned_record(job: Job) -> JobRecord:
     return JobRecord(
         id=job.id,
         model=job.model.name,
-        model_path=str(job.model.path),
+        model_path=safe_text(str(job.model.path), 1000),
         model_sha256=job.model.sha256,
         board=job.board,
         kernels=job.kernels,

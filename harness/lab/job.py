@@ -141,6 +141,8 @@ def _models(suite: Suite, folder: Path) -> Iterator[tuple[ModelEntry, ModelFile]
 
 def _model_file(entry: ModelEntry, path: Path) -> ModelFile:
     name = entry.name or re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem).lstrip("._-") or "model"
+    if any("\ud800" <= char <= "\udfff" for char in str(path)):
+        return ModelFile(name, path, "", f"the name of {safe_text(str(path))} is not UTF-8: rename the file")
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as exc:

@@ -34,7 +34,7 @@ def gitlab_quality(run: RunRecord) -> list[dict[str, Any]]:
         {
             "description": f"{_title(job)}: {safe_text(job.reason, 500)}",
             "check_name": f"harness-{job.status.value}",
-            "fingerprint": hashlib.sha256(f"{job.id}\0{job.status.value}".encode()).hexdigest(),
+            "fingerprint": hashlib.sha256(f"{job.id}\0{job.status.value}".encode(errors="replace")).hexdigest(),
             "severity": _SEVERITIES[_LEVELS[job.status]],
             "location": {"path": run.suite_path, "lines": {"begin": 1}},
         }
