@@ -79,7 +79,7 @@ class Evaluator:
         if result.error is not None:
             whose = blame(result.error, result.exit_code)
             status = "failed" if whose is Blame.MODEL else "error"
-            reason = f"{result.error.code}: {result.error.message}"
+            reason = f"{result.error.code}: {' '.join(result.error.message.split())}"
             rig_error = reason if whose is Blame.RIG else ""
             again = whose is Blame.RIG
         elif result.record is not None:

@@ -59,6 +59,7 @@ def request_of(order: Order) -> SweepRequest:
         trial_timeout_s=order.trial_timeout_s,
         results=results,
         transcript=results / "transcript.jsonl",
+        rig=None if order.board == "host" else order.rig,
     )
 
 
