@@ -1,0 +1,66 @@
+"""The plugin in a pytest of its own, as a firmware team runs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+needs_tflm = pytest.mark.skipif(
+    importlib.util.find_spec("tflite_micro") is None, reason="the tflite-micro wheel is Linux x86-64 only"
+)
+
+
+def _pytest(folder: Path, test: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_models.py").write_text(textwrap.dedent(test))
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    plugin = ["-p", "harness.lab.pytest_plugin", "-p", "no:cacheprovider"]
+    argv = [sys.executable, "-m", "pytest", "-q", *plugin, *arguments]
+    # the entry point may not be registered where the checkout is only on the path: the plugin is named
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": "/usr/bin:/bin"}
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment)
+
+
+@needs_tflm
+def test_a_team_holds_its_models_against_the_host_board(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "svdf.tflite", tmp_path)
+    done = _pytest(
+        tmp_path,
+        """
+        def test_fits(harness_sweep):
+            found = harness_sweep("svdf.tflite")
+            assert (found.min_bytes, found.used_bytes, found.unexplained_bytes) == (3328, 2528, 0)
+
+        def test_too_large(harness_sweep):
+            assert harness_sweep("svdf.tflite").min_bytes <= 3000
+
+        def test_no_model(harness_sweep):
+            harness_sweep("gone.tflite")
+
+        def test_rig(harness_rig):
+            assert harness_rig.board == "host"
+        """,
+    )
+    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert "assert 3328 <= 3000" in done.stdout
+    assert "gone.tflite on host: model.unreadable" in done.stdout
+    # asked twice, swept once
+    assert len(list((tmp_path / "results").glob("*.json"))) == 1
+
+
+def test_a_rig_is_chosen_by_name(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text("rigs: [{name: a, board: host}, {name: b, board: nucleo-f746zg, probe: '12'}]\n")
+    test = """
+        def test_rig(harness_rig):
+            assert (harness_rig.name, harness_rig.board) == ("b", "nucleo-f746zg")
+        """
+    assert "1 passed" in _pytest(tmp_path, test, "--harness-rig", "b").stdout
+    assert "1 passed" in _pytest(tmp_path, test, "--harness-board", "nucleo-f746zg").stdout
+    failed = _pytest(tmp_path, test, "--harness-rig", "c")
+    assert 'the lab has no rig "c"; it has a, b' in failed.stdout
