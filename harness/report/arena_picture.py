@@ -53,6 +53,15 @@ class ArenaPicture:
     steps: tuple[str, ...]
     peak: int
 
+    @property
+    def drawn_tail_bytes(self) -> int:
+        """How much of the tail is drawn: all of it, or, where it would press the head flat, a third of the head."""
+        return min(self.tail_bytes, max(self.head_bytes // 3, 16)) if self.head_bytes else self.tail_bytes
+
+    @property
+    def is_tail_cut(self) -> bool:
+        return self.drawn_tail_bytes < self.tail_bytes
+
 
 #: Step or offset → pixel.
 _Axis = Callable[[float], float]
@@ -67,7 +76,7 @@ def draw(picture: ArenaPicture) -> Drawing:
     start = min(start, 0)
     count = max(len(picture.steps), max((block.last + 1 for block in picture.blocks), default=1)) - start
     step = (_WIDTH - _LEFT - _RIGHT) / max(1, count)
-    total = max(1, picture.head_bytes + picture.tail_bytes)
+    total = max(1, picture.head_bytes + picture.drawn_tail_bytes)
     scale = _CHART / total
 
     def x(at: float) -> float:
@@ -81,17 +90,21 @@ def draw(picture: ArenaPicture) -> Drawing:
     legend_y = bottom + (150 if named else 62)
     shapes: _Shapes = [Text(_LEFT, 26, safe_text(picture.title, 110), 16, bold=True)]
     shapes.append(Text(_LEFT, 46, _summary(picture), 12, colour="#555555"))
-    shapes.extend(_byte_axis(total, y))
+    shapes.extend(_byte_axis(picture.head_bytes if picture.is_tail_cut else total, y))
     shapes.append(
         Rect(
             x(start),
             y(total),
             step * count,
-            picture.tail_bytes * scale,
+            picture.drawn_tail_bytes * scale,
             PERSISTENT_COLOUR,
             tip=f"persistent (tail): {format_bytes(picture.tail_bytes)} bytes, always there",
         )
     )
+    if picture.drawn_tail_bytes * scale >= 16:
+        text = f"tail, {format_bytes(picture.tail_bytes)} bytes" + (" (not to scale)" if picture.is_tail_cut else "")
+        middle = y(total) + picture.drawn_tail_bytes * scale / 2 + 4
+        shapes.append(Text(_WIDTH - _RIGHT - 8, middle, text, 11, "end", "#555555"))
     shapes.extend(_blocks(picture, x, y, step, scale))
     if picture.steps:
         middle = x(picture.peak + 0.5)

@@ -24,7 +24,7 @@ _VISIBLE = 0.25
 
 def picture_lines(picture: ArenaPicture, width: int = 100, rows: int = 18) -> list[Text]:
     """The picture as lines of at most ``width`` characters: offset upwards, time to the right, then a legend."""
-    total = picture.head_bytes + picture.tail_bytes
+    total = picture.head_bytes + picture.drawn_tail_bytes
     if not total:
         return [Text("the arena is empty")]
     label_width = len(format_bytes(total))
@@ -39,6 +39,8 @@ def picture_lines(picture: ArenaPicture, width: int = 100, rows: int = 18) -> li
     for row in range(rows, 0, -1):
         low, high = total * (row - 1) / rows, total * row / rows
         label = format_bytes(round(high)) if row == rows or row % 4 == 0 else ""
+        if picture.is_tail_cut and high > picture.head_bytes:
+            label = ""
         line = Text(f"{label:>{label_width}} {'┤' if label else '│'}")
         for blocks in alive:
             glyph, style = _cell(picture.head_bytes, blocks, low, high)
@@ -46,7 +48,7 @@ def picture_lines(picture: ArenaPicture, width: int = 100, rows: int = 18) -> li
         lines.append(line)
     lines.append(Text(f"{'0':>{label_width}} └{'─' * step_width * len(columns)}"))
     lines.append(Text((" " * (label_width + 2) + _ruler(columns, step_width))[:width]))
-    lines.append(_legend())
+    lines.append(_legend(picture))
     return lines
 
 
@@ -97,11 +99,11 @@ def _ruler(columns: Sequence[int], step_width: int) -> str:
     return text + "step"
 
 
-def _legend() -> Text:
+def _legend(picture: ArenaPicture) -> Text:
     line = Text("  ")
     for kind in Kind:
         line.append(_GLYPHS[kind] * 2, style=_STYLES[kind][0])
         line.append(f" {kind.value}   ")
     line.append(_TAIL_GLYPH * 2, style=_TAIL_STYLE)
-    line.append(" persistent (tail)")
+    line.append(" persistent (tail)" + (", not to scale" if picture.is_tail_cut else ""))
     return line

@@ -63,6 +63,19 @@ def test_the_byte_axis_has_round_marks_and_the_peak_is_marked() -> None:
     assert "1 CONV_2D" in texts
 
 
+def test_a_large_tail_does_not_press_the_head_flat() -> None:
+    cut = ArenaPicture("m", 300, 5_000, (Block("t0", Kind.INPUT, 0, 300, 0, 1),), ("inputs", "NEG"), 0)
+    svg = to_svg(draw(cut))
+    (entry,), (tail,) = rects(svg, COLOURS[Kind.INPUT][0]), rects(svg, PERSISTENT_COLOUR)
+    assert entry["height"] == pytest.approx(3 * tail["height"], abs=0.05)
+    texts = [t.text for t in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+    assert "tail, 5,000 bytes (not to scale)" in texts
+    assert max(int(text) for text in texts if text and text.isdigit()) <= 300
+    lines = [line.plain for line in picture_lines(cut, width=30, rows=8)]
+    assert sum("▒" in line for line in lines[:8]) == 6
+    assert lines[-1].endswith("persistent (tail), not to scale")
+
+
 def test_a_model_of_many_steps_gets_numbers_instead_of_names() -> None:
     blocks = tuple(Block(str(i), Kind.INTERMEDIATE, i % 2 * 64, 64, i, i + 1) for i in range(2000))
     many = ArenaPicture("m", 128, 0, blocks, ("X",) * 2001, 0)

@@ -41,7 +41,10 @@ def fully_connected_cmsis_nn(node: Node) -> None:
     node.ensure(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
     per_channel = _quantize_fully_connected(node, source, weights, bias, output)
     plain_int8 = source.type == _INT8 and weights.type == _INT8
-    node.ensure(not per_channel or plain_int8, "!data->reference_op_data.is_per_channel || input->type == kTfLiteInt8 was not true.")
+    node.ensure(
+        not per_channel or plain_int8,
+        "!data->reference_op_data.is_per_channel || input->type == kTfLiteInt8 was not true.",
+    )
     if not plain_int8:
         return
     out_channels, depth = output.dims[-1], weights.dims[-1]
