@@ -22,7 +22,6 @@ KERNEL_SETS = (REFERENCE, CMSIS_NN)
 _CONV_ROWS = "f f f? > f | i8 i8/i4 i32? > i8 | i16 i8 i32/i64? > i16"
 #: CalculateOpDataDepthwiseConv gives back a bias that it did not get when its index is -1, and crashes.
 _DEPTHWISE_ROWS = "f f f~ > f | i8 i8/i4 i32~ > i8 | i16 i8 i64~ > i16"
-#: CalculateOpData reads the type of the bias of an int16 TRANSPOSE_CONV whether there is one or not.
 _TRANSPOSE_CONV_ROWS = "i32 f f f? > f | i32 i8 i8 i32? > i8"
 
 #: Builtin operators of the reference kernels.
@@ -121,8 +120,9 @@ REFERENCE_KERNELS: Mapping[str, Kernel] = {
     "STRIDED_SLICE": kernel("T=f/i8/i16/i32/b: T i32 i32 i32 > T", ranks="0:0-4", constants=(1, 2, 3)),
     "SUB": binary("f/i8/i16/i32", 6),
     "SUM": reduce("f/i8/i16"),
+    # Prepare and Eval follow the bias pointer whether there is a bias or not (measured: they crash)
     "SVDF": kernel(
-        "f f f f? f > f | i8 i8 i8 i32? i8 > i8 | i8 i8 i16 i32? i16 > i8",
+        "f f f f f > f | i8 i8 i8 i32 i8 > i8 | i8 i8 i16 i32 i16 > i8",
         ranks="0:2 1:2 2:2 4:2",
         output_ranks="0:2",
         quantized="0 1 2 4 > 0",
@@ -130,7 +130,7 @@ REFERENCE_KERNELS: Mapping[str, Kernel] = {
     "TANH": unary("f/i8/i16"),
     "TRANSPOSE": kernel("T=f/i8/i16: T i32 > T", ranks="0:0-5 1:1", constants=(1,)),
     "TRANSPOSE_CONV": kernel(
-        _TRANSPOSE_CONV_ROWS + " | i32 i8 i16 i16/i64 > i16", ranks="1:4 2:4", output_ranks="0:4", quantized="1 2 > 0"
+        _TRANSPOSE_CONV_ROWS + " | i32 i8 i16 i16/i64? > i16", ranks="1:4 2:4", output_ranks="0:4", quantized="1 2 > 0"
     ),
     # the 24 inputs: input, 8 weights, 3 peephole, 4 biases, 2 projection, 2 states, 4 layer norm (lstm_shared.h)
     "UNIDIRECTIONAL_SEQUENCE_LSTM": kernel(

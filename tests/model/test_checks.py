@@ -532,8 +532,9 @@ def test_a_depthwise_bias_may_be_left_out_but_not_absent() -> None:
         )
 
 
-def test_an_int16_transpose_conv_needs_its_bias() -> None:
-    """TFLM reads the type of the bias even where there is none: a null pointer (measured: a halt with CMSIS-NN)."""
+def test_an_int16_transpose_conv_needs_its_bias_on_cmsis_nn() -> None:
+    """CMSIS-NN's kernel reads the type of the bias even where there is none (measured: a halt); the reference kernel
+    asks first (measured: it runs)."""
 
     def transpose_conv(g: Graph, *, bias: bool) -> None:
         x, y = g.input((1, 4, 4, 3), I16), g.tensor("y", (1, 4, 4, 2), I16, per_tensor(4 / 32768))
@@ -545,8 +546,19 @@ def test_an_int16_transpose_conv_needs_its_bias() -> None:
         g.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", options)
         g.output(y)
 
-    assert codes(built(lambda g: transpose_conv(g, bias=True))) == []
-    assert codes(built(lambda g: transpose_conv(g, bias=False))) == ["type.mismatch"]
+    with_bias, without = (built(lambda g, bias=bias: transpose_conv(g, bias=bias)) for bias in (True, False))
+    assert [codes(with_bias, kernels=kernels) for kernels in KERNEL_SETS] == [[], []]
+    assert codes(without) == []
+    assert codes(without, kernels="cmsis_nn") == ["type.mismatch"]
+
+
+def test_an_svdf_needs_its_bias() -> None:
+    """TFLM's SVDF follows a bias pointer that an index of -1 leaves null, and crashes (measured)."""
+    model = built(lambda g: g.output(state.svdf(g, g.input((1, 8), I8), 4, 3)))
+    graph = model.subgraphs[0]
+    operator = graph.operators[0]
+    changed = dataclasses.replace(operator, inputs=(*operator.inputs[:3], -1, operator.inputs[4]))
+    only(dataclasses.replace(model, subgraphs=(dataclasses.replace(graph, operators=(changed,)),)), "operator.inputs")
 
 
 def test_a_fused_tanh_and_an_unknown_padding_are_refused() -> None:

@@ -193,3 +193,48 @@ def test_the_support_table_agrees_with_real_tflm() -> None:
             refused_and_ran.add(case.kind)
     assert let_pass_and_failed == []
     assert refused_and_ran == WRONG_WITHOUT_AN_ERROR
+
+
+def weighted(operator: str, kind: TensorType, bias: str) -> bytes:
+    """One operator with weights of 1, its bias left out or absent (-1)."""
+    builder = ModelBuilder(seed=1)
+    g = builder.graph
+    x = g.input((1, 4, 4, 4), kind, QUANTIZATION.get(kind))
+    shape, out, options_name, options = {
+        "CONV_2D": ((2, 1, 1, 4), (1, 4, 4, 2), "Conv2DOptions", {"stride_w": 1, "stride_h": 1}),
+        "DEPTHWISE_CONV_2D": (
+            (1, 1, 1, 4),
+            (1, 4, 4, 4),
+            "DepthwiseConv2DOptions",
+            {"stride_w": 1, "stride_h": 1, "depth_multiplier": 1},
+        ),
+        "TRANSPOSE_CONV": ((2, 1, 1, 4), (1, 4, 4, 2), "TransposeConvOptions", {"stride_w": 1, "stride_h": 1}),
+        "FULLY_CONNECTED": ((2, 4), (16, 2), "FullyConnectedOptions", {}),
+    }[operator]
+    ones = np.ones(shape, np.float32 if kind is F else np.int8)
+    weights = g.tensor(
+        "w", shape, F if kind is F else I8, None if kind is F else per_tensor(1 / 32), data=ones.tobytes()
+    )
+    y = g.tensor("y", out, kind, QUANTIZATION.get(kind))
+    inputs = [x, weights] if operator != "TRANSPOSE_CONV" else [g.int32s("shape", out), weights, x]
+    g.operator(operator, [*inputs, None] if bias == "absent" else inputs, [y], options_name, options)
+    g.output(y)
+    return builder.finish()
+
+
+def test_where_a_bias_may_be_missing_is_what_real_tflm_survives() -> None:
+    tried = [
+        (operator, kind, bias)
+        for operator in ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED")
+        for kind in (F, I8, I16)
+        for bias in ("left out", "absent")
+    ]
+    models = [weighted(*case) for case in tried]
+    ended = dict(zip(tried, run_all(models), strict=True))
+    refused = {
+        case
+        for case, data in zip(tried, models, strict=True)
+        if any(f.severity is Severity.REFUSED for f in check_model(parse_model(data)))
+    }
+    assert refused == {("DEPTHWISE_CONV_2D", kind, "absent") for kind in (F, I8, I16)}
+    assert {case for case, result in ended.items() if result != "ran"} == refused
