@@ -1,0 +1,177 @@
+"""One model on one opened rig: everything that a sweep, a measurement or a soak needs before its first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from harness.board.catalogue import load_board
+from harness.board.record import Board
+from harness.deadline import Deadline
+from harness.device.bench import Bench
+from harness.device.client import Device
+from harness.errors import DeviceError, UnfitModelError
+from harness.inputs import ModelInputs, resolve_inputs
+from harness.model.checks import refuse_unfit
+from harness.model.graph import Model
+from harness.model.reader import read_model
+from harness.plan.arena import ArenaPlan, plan_arena
+from harness.rig.opening import OpenRig, RigOptions, open_rig
+from harness.sweep import evidence
+from harness.sweep.ample import ample_sizes
+from harness.sweep.draft import Draft
+from harness.sweep.image import Firmware, Program, firmware_for
+from harness.sweep.observation import Observation
+from harness.sweep.request import Progress, SweepRequest
+from harness.wire import messages as wire
+from harness.wire.messages import BOOT_LINE_PREFIX
+
+#: Where the search starts when there is no plan (a model that the planner refuses, with --no-check).
+_UNPLANNED_BYTES = 16 * 1024
+
+
+@dataclass(slots=True)
+class Session:
+    """The program is flashed and has answered its hello. ``flashes`` counts programmings of the board."""
+
+    request: SweepRequest
+    progress: Progress
+    draft: Draft
+    deadline: Deadline
+    model: Model
+    firmware: Firmware
+    inputs: ModelInputs
+    plan: ArenaPlan | None
+    rig: OpenRig
+    program: Program
+    device: Device
+    bench: Bench
+    hello: wire.Hello
+    flashes: int
+
+    @property
+    def board(self) -> Board:
+        return self.rig.board
+
+    @property
+    def timing(self) -> str:
+        """What the device's counts are counts of."""
+        return evidence.timing_of(self.hello, self.board)
+
+    @property
+    def predicted_bytes(self) -> int:
+        return self.plan.min_exact_bytes if self.plan else _UNPLANNED_BYTES
+
+    @property
+    def observation(self) -> Observation:
+        """What is looked at after the ample run."""
+        request = self.request
+        return Observation(
+            self.device, self.hello, self.timing, self.model, self.inputs, self.deadline, compare=request.reference
+        )
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What trials must have in common to be trials of the same search."""
+        return {
+            "model": self.model.sha256,
+            "board": self.request.board,
+            "build": self.program.image.build_id,
+            "inputs": self.inputs.source,
+            "step": self.request.step_bytes,
+        }
+
+    def ample_sizes(self) -> Iterator[int]:
+        return ample_sizes(self.predicted_bytes, self.hello.capacity_bytes)
+
+
+@contextmanager
+def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Iterator[Session]:
+    """Read, check, plan, build, flash, boot. What becomes known on the way is in the draft, whatever fails later."""
+    deadline = Deadline.after(request.timeout_s)
+    progress.stage("read")
+    model = read_model(request.model_path, lenient=request.check)
+    draft.identify(model)
+    board = load_board(request.board, request.boards_dirs)
+    firmware = firmware_for(board, request)
+    draft.kernels = firmware.target.kernels.value
+    if request.check:
+        progress.stage("check")
+        refuse_unfit(model, draft.kernels)
+    inputs = resolve_inputs(model, request.inputs)
+    draft.inputs = inputs.source
+    progress.stage("plan")
+    plan = _plan(model, firmware, request, draft)
+    progress.stage("build")
+    program = firmware.program(model, plan.min_exact_bytes if plan else _UNPLANNED_BYTES)
+    with open_rig(board, rig_options(request, firmware.interpreter)) as rig:
+        progress.stage("flash")
+        flashes = rig.probe.flash(program.image, deadline)
+        device = Device(rig.link, on_text=progress.device_text)
+        bench = bench_for(rig, device, program, inputs, request)
+        progress.stage("boot")
+        hello = bench.boot(deadline)
+        draft.device = evidence.device_record(hello, evidence.timing_of(hello, board))
+        require_alignment(hello.base_alignment, board)
+        yield Session(
+            request,
+            progress,
+            draft,
+            deadline,
+            model,
+            firmware,
+            inputs,
+            plan,
+            rig,
+            program,
+            device,
+            bench,
+            hello,
+            flashes,
+        )
+
+
+def bench_for(rig: OpenRig, device: Device, program: Program, inputs: ModelInputs, request: SweepRequest) -> Bench:
+    """The bench that runs trials of one program."""
+    return Bench(
+        rig.probe,
+        device,
+        program.image,
+        inputs.plan,
+        trial_timeout_s=request.trial_timeout_s,
+        symbol_at=program.symbol_at,
+    )
+
+
+def rig_options(request: SweepRequest, interpreter: str) -> RigOptions:
+    """What the request says about the rig."""
+    return RigOptions(
+        interpreter,
+        request.transcript,
+        request.rig,
+        save_to=request.results / "saved-firmware" if request.save_foreign else None,
+        own_mark=BOOT_LINE_PREFIX.encode(),
+    )
+
+
+def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft) -> ArenaPlan | None:
+    try:
+        plan = plan_arena(model, firmware.target)
+    except UnfitModelError as exc:
+        if request.check:
+            raise
+        draft.warnings.append(f"no plan: {exc.message}")
+        return None
+    draft.take_plan(plan)
+    return plan
+
+
+def require_alignment(base_alignment: int, board: Board) -> None:
+    """Sizes are told for a 16-aligned base; from another one they would be wrong by up to 15 bytes."""
+    if base_alignment % 16:
+        raise DeviceError(
+            f"the arena's base on {board.name} is aligned to {base_alignment}, not to 16",
+            remedy="rebuild the firmware: its arena must be alignas(16)",
+            code="device.alignment",
+        )
