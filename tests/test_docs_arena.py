@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from harness.abi import abi_named
+from harness.cli.main import main
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -61,3 +63,12 @@ def test_the_example_s_numbers_add_up(generator: ModuleType) -> None:
     page = generator.example("kws")
     assert sum(region.size_bytes for region in page.regions) == page.plan.used_bytes == 22_820
     assert page.peak.live_bytes == page.plan.head_bytes == 16_000
+
+
+def test_every_key_of_the_document_is_described(page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = ["--planner", "greedy", "--alignments", "--two-arenas", "--headroom", "1.1", "--board", "nucleo-f746zg"]
+    model = DOCS.parent / "examples" / "residual.tflite"
+    assert main(["plan", str(model), *options, "--write-offline-plan", str(tmp_path / "o.tflite"), "--json"]) == 0
+    keys = json.loads(capsys.readouterr().out).keys() - {"schema", "schema_version"}
+    described = page.split("## The JSON document")[1].split("## ")[0]
+    assert {key for key in keys if f"`{key}`" not in described} == set()

@@ -48,4 +48,4 @@ def core_named(name: str) -> Core:
     if core is None or not set(extensions) <= {"nodsp", "nomve", "fp", "nofp", "sfp", "nomve.fp"}:
         raise UsageError(f"no core is named {name}", remedy=f"the cores are {', '.join(CORES)}, and cortex-m33+nodsp")
     dsp = core.dsp and "nodsp" not in extensions
-    return Core(name, dsp=dsp, mve=core.mve and dsp and "nomve" not in extensions)
+    return Core("+".join((core.name, *extensions)), dsp=dsp, mve=core.mve and dsp and "nomve" not in extensions)

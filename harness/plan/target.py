@@ -48,7 +48,8 @@ def target_for(
     the PyPI wheel is. Raises UsageError for a core or an ABI that does not exist."""
     if core is None:
         core = HOST if abi == LP64 else "cortex-m4"
-    host = core_named(core).name == HOST
+    core = core_named(core).name
+    host = core == HOST
     abi = abi or (LP64 if host else ILP32)
     kernels = Kernels(kernels) if kernels else Kernels.REFERENCE if host else Kernels.CMSIS_NN
     interpreter = Interpreter(interpreter) if interpreter else Interpreter.RECORDING if host else Interpreter.PLAIN

@@ -160,6 +160,8 @@ def test_the_stage_that_needs_most_decides_the_minimum(
         (["--core", "host"], ("lp64", "host", "reference", "recording")),
         (["--abi", "lp64"], ("lp64", "host", "reference", "recording")),
         (["--core", "cortex-m55", "--kernels", "reference"], ("ilp32", "cortex-m55", "reference", "plain")),
+        (["--core", "M4"], ("ilp32", "cortex-m4", "cmsis_nn", "plain")),
+        (["--core", "m33+nodsp"], ("ilp32", "cortex-m33+nodsp", "cmsis_nn", "plain")),
         (["--board", "nucleo-f746zg"], ("ilp32", "cortex-m7", "cmsis_nn", "plain")),
         (["--board", "host"], ("lp64", "host", "reference", "recording")),
         (["--preserve-all-tensors"], ("ilp32", "cortex-m4", "cmsis_nn", "preserve_all")),
