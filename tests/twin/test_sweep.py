@@ -1,0 +1,190 @@
+"""The whole way without a mock: render, compile (fake TFLM), pyOCD flashes, read-back, boot, hello, trials, record.
+
+The fake's rules (tests/firmware/fake_tflm/README.md): 3 tensors of 64 bytes and 2 operators are used; the minimum is 24
+bytes for each of the 7 tensors above that.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.board.lab_file import RigEntry
+from harness.deadline import Deadline
+from harness.device.bench import Bench, InputPlan
+from harness.device.client import Device
+from harness.errors import DeviceError
+from harness.model.builder import ModelBuilder, layers
+from harness.model.graph import TensorType
+from harness.probe.protocol import FlashImage
+from harness.record.schema import SweepRecord
+from harness.rig.opening import RigOptions, open_rig
+from harness.sweep.flow import keep_record, sweep_model
+from harness.sweep.request import SilentProgress, SweepRequest
+from harness.units import align_up
+from tests.firmware.fake_tflm import build_fake_tflm
+
+from .bare_metal import BOARDS, twin_board
+
+USED = 3 * 64 + 256 + 2 * 16
+MINIMUM = USED + 24 * 7
+
+
+@pytest.fixture(scope="module")
+def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("arm-none-eabi-g++") is None:
+        pytest.skip("arm-none-eabi-g++ is not installed: harness doctor names the packages")
+    return build_fake_tflm(tmp_path_factory.mktemp("fake-tflm"), "cortex-m4+fp", "cmsis_nn")
+
+
+@pytest.fixture
+def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
+    def run(board: str, *faults: str, steer: str = "a small model", trial_timeout_s: float = 20.0) -> SweepRecord:
+        path = tmp_path / "small.tflite"
+        path.write_bytes(small_model(steer))
+        before = os.environ.get("HARNESS_TFLM")
+        os.environ["HARNESS_TFLM"] = str(fake_library)
+        try:
+            name = f"sim:{board}"
+            request = SweepRequest(
+                path,
+                name,
+                results=tmp_path / "results",
+                rig=RigEntry(name="desk", board=name, faults=faults),
+                trial_timeout_s=trial_timeout_s,
+                reference=False,
+                resume=False,
+            )
+            return keep_record(sweep_model(request, SilentProgress()))
+        finally:
+            if before is None:
+                del os.environ["HARNESS_TFLM"]
+            else:
+                os.environ["HARNESS_TFLM"] = before
+
+    return run
+
+
+def small_model(description: str) -> bytes:
+    builder = ModelBuilder(seed=1, description=description)
+    graph = builder.graph
+    value = graph.input((1, 64), TensorType.INT8)
+    for _ in range(2):
+        value = layers.fully_connected(graph, value, 64)
+    graph.output(value)
+    return builder.finish()
+
+
+def outcomes(record: SweepRecord) -> dict[int, tuple[str, str | None]]:
+    assert record.search is not None
+    return {trial.arena_bytes: (trial.outcome, trial.reason) for trial in record.search.trials}
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_sweep_on_an_emulated_board_finds_the_minimum(board: str, sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep(board)
+    assert record.status == "ok", record.error
+    assert record.measured is not None
+    assert record.search is not None
+    assert record.device is not None
+    assert record.measured.used_bytes == USED
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+    assert record.search.largest_failing_bytes == align_up(MINIMUM, 16) - 16
+    assert record.search.flashes == 1
+    assert record.device.timing == "instructions"
+    assert record.measured.timing == "instructions"
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [("drop=400",), ("duplicate=300",), ("corrupt=350",), ("drop-in=250",), ("echo",), ("garbage=200",)],
+    ids=lambda faults: faults[0],
+)
+def test_a_bad_line_costs_time_and_never_a_number(faults: tuple[str, ...], sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", *faults)
+    assert record.status == "ok", record.error
+    assert record.search is not None
+    assert record.measured is not None
+    assert record.measured.used_bytes == USED
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+    assert {outcome for outcome, _ in outcomes(record).values()} == {"works", "too_small"}
+
+
+def test_silence_is_an_error_of_the_link_and_nothing_is_measured(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", "silent")
+    assert record.status == "error"
+    assert record.error is not None
+    assert record.error.code.startswith(("link.", "device."))
+    assert record.measured is None
+    assert record.search is None or record.search.min_bytes is None
+
+
+def test_a_crystal_of_half_the_speed_is_diagnosed(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", "clock=0.5")
+    assert record.status == "error"
+    assert record.error is not None
+    assert record.measured is None
+    assert "half" in record.error.message
+
+
+def test_power_that_fails_in_a_trial_is_tried_again_on_a_fresh_boot(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", "brownout-running=420")
+    assert record.status == "ok", record.error
+    assert record.search is not None
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+
+
+def test_faults_halts_and_hangs_below_the_minimum_are_too_small_with_their_reason(
+    sweep: Callable[..., SweepRecord],
+) -> None:
+    record = sweep("nucleo-f746zg", steer=f"fake fault<{MINIMUM + 200}")
+    assert record.status == "ok", record.error
+    assert record.search is not None
+    failing = [trial for trial in record.search.trials if trial.outcome == "too_small"]
+    assert record.search.min_bytes == align_up(MINIMUM + 200, 16)
+    assert {trial.reason for trial in failing} == {"fault"}
+    assert "cfsr 0x00010000" in failing[0].detail, "UNDEFINSTR"
+    assert ", in " in failing[0].detail, "the function that the PC is in"
+
+
+def test_a_fault_with_the_ample_arena_is_the_models_or_devices_and_no_evidence(
+    sweep: Callable[..., SweepRecord],
+) -> None:
+    record = sweep("nucleo-f746zg", steer="fake fault<900000")
+    assert record.status == "error"
+    assert record.error is not None
+    assert record.error.code == "trial.fault"
+    assert "pc 0x" in record.error.message
+    assert ", in " in record.error.message
+    assert record.search is None or record.search.min_bytes is None
+
+
+def test_an_invoke_that_never_returns_with_the_ample_arena_ends_in_time(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nrf52840dk", steer="fake hang<900000", trial_timeout_s=3.0)
+    assert record.status == "error"
+    assert record.error is not None
+    assert record.error.code == "trial.timeout"
+
+
+def test_an_old_firmware_that_still_runs_is_found_by_its_build_id(sweep: Callable[..., SweepRecord]) -> None:
+    """Flashing seems to succeed, another program answers: nothing is measured with it."""
+    record = sweep("nucleo-f746zg")
+    assert record.device is not None
+    board = twin_board("nucleo-f746zg")
+    deadline = Deadline.after(60)
+    elf = next(Path(record.record_path or "").parent.glob("firmware/*/firmware.elf"))
+    from harness.firmware.elf import read_elf
+
+    running = FlashImage(record.device.build_id, record.model.sha256, read_elf(elf).segments)
+    wanted = FlashImage("ab" * 16, record.model.sha256, running.segments)
+    with open_rig(board, RigOptions()) as rig:
+        rig.probe.flash(running, deadline)
+        bench = Bench(rig.probe, Device(rig.link), wanted, InputPlan.seeded(1), trial_timeout_s=5)
+        with pytest.raises(DeviceError) as caught:
+            bench.boot(deadline)
+    assert caught.value.code == "device.wrong_build"
+    assert record.device.build_id in caught.value.message
