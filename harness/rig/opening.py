@@ -11,6 +11,7 @@ from harness.board.lab_file import RigEntry, find_lab
 from harness.board.record import Board, HardwareBoard
 from harness.errors import ProbeError, UsageError
 from harness.link.protocol import Link
+from harness.link.serial_link import SerialLink
 from harness.link.transcript import TranscribedLink
 from harness.probe.protocol import Probe
 
@@ -31,11 +32,12 @@ class RigOptions:
 
 @dataclass(frozen=True, slots=True)
 class OpenRig:
-    """A board that is connected. ``close`` ends the link and then the probe."""
+    """A board that is connected; ``line`` is the serial port under ``link``. ``close`` ends link, then probe."""
 
     board: Board
     probe: Probe
     link: Link
+    line: SerialLink | None = None
 
     def close(self) -> None:
         self.link.close()
@@ -50,7 +52,8 @@ Opener = Callable[[Board, RigOptions], tuple[Probe, Link]]
 def open_rig(board: Board, options: RigOptions) -> Iterator[OpenRig]:
     """The rig of a board, closed at the end. Raises ProbeError or LinkError when it cannot be opened."""
     probe, link = OPENERS[board.kind](board, options)
-    rig = OpenRig(board, probe, TranscribedLink(link, options.transcript) if options.transcript else link)
+    line = link if isinstance(link, SerialLink) else None
+    rig = OpenRig(board, probe, TranscribedLink(link, options.transcript) if options.transcript else link, line)
     try:
         yield rig
     finally:
@@ -90,7 +93,6 @@ def rig_for(board: Board, name: str | None = None) -> RigEntry | None:
 
 
 def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:
-    from harness.link.serial_link import SerialLink
     from harness.sim.host.board import HostBoard
 
     probe = HostBoard(interpreter=options.interpreter.upper())

@@ -20,6 +20,7 @@ from harness.plan.arena import ArenaPlan, plan_arena
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
 from harness.sweep.ample import ample_sizes
+from harness.sweep.boot import first_boot
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.observation import Observation
@@ -111,7 +112,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
         device = Device(rig.link, on_text=progress.device_text)
         bench = bench_for(rig, device, program, inputs, request)
         progress.stage("boot")
-        hello = bench.boot(deadline)
+        hello = first_boot(bench, rig, deadline)
         draft.device = evidence.device_record(hello, evidence.timing_of(hello, board))
         require_alignment(hello.base_alignment, board)
         yield Session(
