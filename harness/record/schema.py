@@ -99,9 +99,27 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     struct_sizes: dict[str, int] = {}
 
 
+class EnvironmentRecord(msgspec.Struct, frozen=True):
+    """What makes timing comparable, as the device told it. Empty or None: not told, or not there."""
+
+    compiler: str = ""
+    optimisation: str = ""
+    arena_region: str = ""
+    core_clock_hz: int | None = None
+    flash_wait_states: int | None = None
+    icache_enabled: bool | None = None
+    dcache_enabled: bool | None = None
+    flash_accelerator_enabled: bool | None = None
+    flash_bytes: int | None = None
+    ram_bytes: int | None = None
+    stack_bytes: int | None = None
+    baud: int | None = None
+    reset_cause: str = ""
+
+
 class ReferenceRecord(msgspec.Struct, frozen=True):
     """``backend`` computed the outputs that the device's were compared with. ``litert_refused``: why LiteRT is not it.
-    ``agreement``: bit_exact | close | different | unknown."""
+    ``agreement``: bit_exact | close | different | unknown | self (what was measured is the reference)."""
 
     backend: str
     agreement: str
@@ -139,6 +157,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     reconciliation: dict[str, Any] | None = None
     reference: ReferenceRecord | None = None
     device: DeviceRecord | None = None
+    environment: EnvironmentRecord | None = None
     link: LinkRecord | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -15,6 +15,7 @@ from harness.model.graph import Model
 from harness.plan.arena import ArenaPlan
 from harness.record.schema import (
     DeviceRecord,
+    EnvironmentRecord,
     ErrorRecord,
     LinkRecord,
     MeasuredRecord,
@@ -43,6 +44,7 @@ class Draft:
     reconciliation: dict[str, Any] | None = None
     reference: ReferenceRecord | None = None
     device: DeviceRecord | None = None
+    environment: EnvironmentRecord | None = None
     link: LinkRecord | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
@@ -89,6 +91,7 @@ class Draft:
             reconciliation=self.reconciliation,
             reference=self.reference,
             device=self.device,
+            environment=self.environment,
             link=self.link,
             warnings=tuple(self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),

@@ -11,6 +11,7 @@ from harness.record.schema import (
     CategoryRecord,
     ContradictionRecord,
     DeviceRecord,
+    EnvironmentRecord,
     LinkRecord,
     MeasuredRecord,
     SearchRecord,
@@ -32,6 +33,10 @@ CATEGORY_NAMES = {
     wire.AllocationCategory.COMPRESSION_DATA: "Persistent compression data",
     wire.AllocationCategory.UNKNOWN: "a category that this version does not know",
 }
+
+
+#: ``Environment``: not present or not known.
+_NOT_THERE = 255
 
 
 def _known(value: int) -> int | None:
@@ -84,6 +89,28 @@ def device_record(hello: wire.Hello, timing: str, struct_sizes: dict[str, wire.S
         protocol=f"{hello.major}.{hello.minor}",
         struct_sizes={name: row.size_bytes for name, row in (struct_sizes or {}).items()},
     )
+
+
+def environment_record(told: wire.Environment) -> EnvironmentRecord:
+    return EnvironmentRecord(
+        compiler=told.compiler,
+        optimisation=told.optimisation,
+        arena_region=told.arena_region,
+        core_clock_hz=told.core_clock_hz or None,
+        flash_wait_states=None if told.flash_wait_states == _NOT_THERE else told.flash_wait_states,
+        icache_enabled=_switch(told.icache_enabled),
+        dcache_enabled=_switch(told.dcache_enabled),
+        flash_accelerator_enabled=_switch(told.flash_accelerator_enabled),
+        flash_bytes=told.flash_bytes or None,
+        ram_bytes=told.ram_bytes or None,
+        stack_bytes=told.stack_bytes or None,
+        baud=told.baud or None,
+        reset_cause=told.reset_cause,
+    )
+
+
+def _switch(told: int) -> bool | None:
+    return None if told == _NOT_THERE else bool(told)
 
 
 def measured_record(

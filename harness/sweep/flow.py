@@ -61,6 +61,8 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
         try:
             if request.resume:
                 series.resume()
+            else:
+                journal.clear()
             progress.stage("search")
             series.run_ample(session.ample_sizes(), session.observation.take)
             result = series.search()

@@ -23,6 +23,7 @@ from harness.sweep.ample import ample_sizes
 from harness.sweep.boot import first_boot
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
+from harness.sweep.interview import interview
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, SweepRequest
 from harness.wire import messages as wire
@@ -113,7 +114,9 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
         bench = bench_for(rig, device, program, inputs, request)
         progress.stage("boot")
         hello = first_boot(bench, rig, deadline)
-        draft.device = evidence.device_record(hello, evidence.timing_of(hello, board))
+        about = interview(device, deadline)
+        draft.device = evidence.device_record(hello, evidence.timing_of(hello, board), about.struct_sizes)
+        draft.environment = about.environment
         require_alignment(hello.base_alignment, board)
         yield Session(
             request,
