@@ -26,7 +26,7 @@ MAX_TABLES = 150_000
 #: options table, an empty buffer); a small file that names one a million times would otherwise cost a million.
 MAX_REPEATED_TABLES = 5_000
 #: Bytes of strings and number vectors that one file may make us decode (constant data is not decoded).
-MAX_DECODED_BYTES = 32 * 1024 * 1024
+MAX_DECODED_BYTES = 8 * 1024 * 1024
 #: Decoded bytes allowed per byte of file, beside a fixed allowance: strings and vectors may be shared, not without end.
 DECODED_BYTES_PER_FILE_BYTE = 4
 DECODED_BYTES_ALLOWANCE = 64 * 1024

@@ -28,6 +28,9 @@ from harness.model.schema import BUILTIN_OPERATORS, UNIONS
 #: BuiltinOperator_CUSTOM of schema.fbs.
 CUSTOM_CODE = 32
 
+#: Dimensions that a tensor may have here. The kernels of TFLM take 6; products of millions would never end.
+MAX_DIMENSIONS = 64
+
 _TENSOR_TYPES = {int(member): member for member in TensorType}
 _NO_OPTIONS: dict[str, OptionValue] = {}
 
@@ -106,6 +109,12 @@ def _subgraph(index: int, values: Values, opcodes: tuple[OperatorCode, ...], dat
 def _tensor(index: int, values: Values) -> Tensor:
     shape, code, buffer, name, quantization, is_variable, sparsity, signature, has_rank, _, external = values
     tensor_type = _TENSOR_TYPES[code] if code in _TENSOR_TYPES else code  # noqa: SIM401
+    if shape is not None and len(shape) > MAX_DIMENSIONS:
+        raise ModelFileError(
+            f"tensor {index} has {len(shape):,} dimensions; more than {MAX_DIMENSIONS} are not read",
+            code="model.too_complex",
+            remedy="the kernels of TFLM take 6 dimensions: the file is damaged or made to do harm",
+        )
     return Tensor(
         index,
         name or "",

@@ -62,6 +62,13 @@ def _values(model: Model) -> Values:
             remedy="convert the model again; converters align the buffers themselves",
         )
     _take_in(values, model.data)
+    held = sum(buffer.external[1] if buffer.external else buffer.size_bytes for buffer in model.buffers)
+    if held > 2 * len(model.data):
+        raise UnfitModelError(
+            f"the buffers overlap: they hold {held:,} bytes in a file of {len(model.data):,}",
+            code="realign.overlap",
+            remedy="the file is damaged or its writer is faulty: convert the model again",
+        )
     return values
 
 

@@ -37,15 +37,15 @@ def is_stateful(model: Model) -> bool:
 def resource_variable_count(model: Model) -> int:
     """How many resource variables the interpreter needs: VAR_HANDLE operators over all subgraphs, each pair of
     container and shared name once (MicroResourceVariables::CreateIdIfNoneFound)."""
-    found: list[tuple[OptionValue, OptionValue]] = []
+    found: dict[OptionValue, set[OptionValue]] = {}  # name → containers
     for _, operator in model.operators():
         if operator.name != "VAR_HANDLE":
             continue
         container, name = operator.options.get("container"), operator.options.get("shared_name")
         # a handle without a container finds the variable of that name in any container
-        if not any(name == known and container in {None, place} for place, known in found):
-            found.append((container, name))
-    return len(found)
+        if container is not None or name not in found:
+            found.setdefault(name, set()).add(container)
+    return sum(map(len, found.values()))
 
 
 def used_operators(model: Model) -> tuple[OperatorCode, ...]:

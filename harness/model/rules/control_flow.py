@@ -58,17 +58,18 @@ def _find_loop(calls: list[list[int]]) -> list[int]:
     """A circle of calls, its first member repeated at the end; empty where there is none."""
     done: set[int] = set()
     for start in range(len(calls)):
-        path = [start]
+        path = {start: None}  # in order, and quick to ask
         pending = [iter(calls[start] if start not in done else ())]
         while pending:
             target = next(pending[-1], None)
             if target is None:
                 pending.pop()
-                done.add(path.pop())
+                done.add(path.popitem()[0])
             elif target in path:
-                return [*path[path.index(target) :], target]
+                circle = list(path)
+                return [*circle[circle.index(target) :], target]
             elif target not in done:
-                path.append(target)
+                path[target] = None
                 pending.append(iter(calls[target]))
     return []
 

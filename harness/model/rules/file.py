@@ -87,10 +87,13 @@ def _duplicate_bytes(model: Model) -> int:
         sizes[buffer.size_bytes] = sizes.get(buffer.size_bytes, 0) + 1
     seen: set[tuple[int, bytes]] = set()
     places: set[int] = set()
-    spared = 0
+    spared = hashed = 0
     for buffer in model.buffers:
         if buffer.size_bytes <= BUFFER_ALIGNMENT or sizes[buffer.size_bytes] == 1 or buffer.offset in places:
             continue
+        hashed += buffer.size_bytes
+        if hashed > model.size_bytes:
+            break  # buffers that overlap: a damaged file
         places.add(buffer.offset)
         key = buffer.size_bytes, hashlib.blake2b(model.buffer_data(buffer.index), digest_size=16).digest()
         spared += buffer.size_bytes if key in seen else 0

@@ -29,10 +29,9 @@ Lifetime = tuple[int, int]
 
 
 def check_offline_plan(model: Model) -> Iterator[Finding]:
-    for entry in model.metadata:
-        if entry.name != METADATA_NAME:
-            continue
-        data = bytes(model.buffer_data(entry.buffer))
+    plans = [entry for entry in model.metadata if entry.name == METADATA_NAME]
+    for entry in plans[-1:]:  # the last one counts
+        data = model.buffer_data(entry.buffer)
         tensors = sum(len(subgraph.tensors) for subgraph in model.subgraphs)
         if len(data) < _HEADER_BYTES:
             message = f"the plan has {len(data)} bytes; its header alone has {_HEADER_BYTES}"

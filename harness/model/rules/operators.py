@@ -14,6 +14,8 @@ from harness.model.support import KERNEL_SETS, find_kernel
 from harness.model.versions import newest_version
 from harness.units import quoted, safe_text
 
+#: So many variables are held against each other: a model for a microcontroller has a few.
+_MOST_RESOURCES = 1000
 #: Custom operators that are compiled code for an accelerator, by how their names begin.
 _ACCELERATORS = {
     "ethos-u": "an Arm Ethos-U",
@@ -102,6 +104,8 @@ def check_resources(model: Model) -> Iterator[Finding]:
         if name is None:
             yield finding("resource.unnamed", place, "the resource variable has no shared_name")
         known.append((container, name))
+        if len(known) > _MOST_RESOURCES:
+            return
 
 
 def _first_null(

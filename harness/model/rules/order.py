@@ -52,8 +52,9 @@ def _unwritten(scope: Scope, operator: Operator, index: int) -> Finding:
 
 
 def _outputs(scope: Scope, operator: Operator) -> Iterator[Finding]:
+    read = set(operator.inputs)
     for index in operator.outputs:
-        if index in operator.inputs:
+        if index in read:
             message = "the operator writes the tensor that it reads"
             yield finding("operator.in_place", scope.at(operator, index), message)
         if scope.data_sizes[index] and not scope.tensors[index].is_variable:

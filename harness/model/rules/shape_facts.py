@@ -15,6 +15,8 @@ Rule = Callable[[Scope, Operator, Inputs, Outputs], Iterator[Fault]]
 
 MISMATCH = "shape.mismatch"
 OPTION = "operator.options_value"
+#: Axes, paddings, permutations: no more numbers than two for each dimension.
+_MOST_VALUES = 64
 
 
 def dims_of(tensor: Tensor | None) -> tuple[int, ...]:
@@ -32,7 +34,7 @@ def int32s_of(scope: Scope, tensor: Tensor | None) -> tuple[int, ...] | None:
         return None
     data = scope.model.buffer_data(tensor.buffer)
     count = tensor.element_count
-    if not 0 <= 4 * count <= len(data):
+    if not (count <= _MOST_VALUES and 0 <= 4 * count <= len(data)):
         return None
     return tuple(int.from_bytes(data[at : at + 4], "little", signed=True) for at in range(0, 4 * count, 4))
 

@@ -69,7 +69,8 @@ def _shape(scope: Scope, tensor: Tensor) -> Iterator[Finding]:
         return
     size = arena_size_bytes(tensor)
     if size is not None and size >= _SIZE_LIMIT_BYTES:
-        message = f"shape {_short(dims)} of {type_name(tensor.type)} is {format_size(size)}"
+        amount = format_size(size) if size < 2**63 else "more than 2^63 B"
+        message = f"shape {_short(dims)} of {type_name(tensor.type)} is {amount}"
         yield finding("shape.overflow", scope.at(tensor=tensor.index), message)
 
 
