@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.board.catalogue import load_hardware_board
+from harness.board.catalogue import list_boards, load_hardware_board
+from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.device.client import Device, RebootedError, RefusedError, UnsupportedError
 from harness.firmware.image import FirmwareImage
@@ -32,7 +33,7 @@ pytestmark = [
 USED = 3 * 64 + 256 + 2 * 16
 #: Its tensors also count the constants: 2 weights and 2 biases.
 MINIMUM = USED + 24 * 7
-BOARDS = ["nucleo-f746zg", "nucleo-f446re", "nucleo-l476rg", "nrf52840dk"]
+BOARDS = [board.base_name for board in list_boards() if isinstance(board, HardwareBoard) and board.kind == "sim"]
 
 
 def soon(seconds: float = 30.0) -> Deadline:
