@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.board.record import HardwareBoard
+from harness.board.record import Evidence, HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import BuildError, DoesNotFitError
 from harness.firmware.config import FirmwareConfig
@@ -303,8 +303,10 @@ def _notes(board: HardwareBoard, library: TflmLibrary, layout: MemoryLayout) -> 
         notes.append(f"the arena's place is {layout.arena_place}: several memories, which may differ in speed")
     if not library.commit:
         notes.append("the TFLM commit of the library is not known: declare it with harness tflm add --commit")
-    if board.evidence.value == "none":
+    if board.evidence is Evidence.NONE:
         notes.append(f"nothing has been proven on {quoted(board.name)} yet: its file says evidence: none")
+    elif board.evidence is Evidence.TWIN:
+        notes.append(f"{quoted(board.name)} has been proven on its twin only, not on silicon")
     return tuple(notes)
 
 

@@ -47,6 +47,8 @@ _UART_IRQS = {
     "UART8": 83,
     "LPUART1": 70,
 }
+#: DEV_ID of the STM32L4+ chips: L4R5, L4R9 and their like; L4P5. RM0432 rev 9, 57.6.1.
+_L4_PLUS = {0x470, 0x471}
 _ON_APB2 = {"USART1", "USART6"}
 
 
@@ -234,8 +236,11 @@ def _stm32_blocks(
     board: HardwareBoard, external: ExternalClock, cause: ResetCause, array: FlashArray
 ) -> tuple[stm32_clock.Stm32Clock, Device, stm32_flash.Stm32Flash]:
     if board.family is Family.STM32L4:
+        # An STM32L4+ (RM0432 rev 9, 3.3.3 table 12): 20 MHz for each wait state in boost mode, up to 120 MHz.
+        plus = (board.id_code.value & 0xFFF) in _L4_PLUS
+        limits = {"limit_hz": 120_000_000, "hz_per_state": 20_000_000} if plus else {}
         return (
-            stm32_clock.Stm32L4Clock(external, cause),
+            stm32_clock.Stm32L4Clock(external, cause, **limits),
             stm32_clock.Stm32L4Power(),
             stm32_flash.Stm32L4Flash(array),
         )
@@ -281,6 +286,8 @@ def _wire_stm32(
     clock.wait_states = lambda: controller.wait_states
     if isinstance(power, stm32_clock.Stm32F4F7Power):
         clock.over_drive = lambda: power.over_drive
+    if isinstance(power, stm32_clock.Stm32L4Power) and isinstance(clock, stm32_clock.Stm32L4Clock):
+        clock.boost = lambda: power.boost
     watchdog.hclk_hz = lambda: clock.hclk_hz
     chip.bus.on_flash_store = _flash_store(chip)
     pins = {port.letter: port for port in ports}

@@ -189,7 +189,15 @@ class Stm32L4Clock(Stm32Clock):
     csr_offset = 0x94
     flag_bits = {"pin": 26, "brownout": 27, "power": 27, "software": 28, "watchdog": 29}  # noqa: RUF012
     remove_bit = 23
-    limit_hz = 80_000_000
+
+    def __init__(
+        self, external: ExternalClock, cause: ResetCause, *, limit_hz: int = 80_000_000, hz_per_state: int = 16_000_000
+    ) -> None:
+        self.limit_hz = limit_hz
+        self.hz_per_state = hz_per_state
+        #: Range 1 in boost mode (PWR_CR5.R1MODE = 0), which an STM32L4+ needs above 80 MHz. RM0432 rev 9, 5.1.8.
+        self.boost: Callable[[], bool] = lambda: False
+        super().__init__(external, cause)
 
     def reset_values(self) -> dict[int, int]:
         return {0x00: 0x61, 0x0C: 0x1000}
@@ -244,7 +252,9 @@ class Stm32L4Clock(Stm32Clock):
         return (self.pclk_hz(bus), self.sysclk_hz(), HSI_HZ, 32_768)[choice]
 
     def _check(self) -> None:
-        self._check_wait_states(16_000_000, self.limit_hz)
+        self._check_wait_states(self.hz_per_state, self.limit_hz)
+        if self.hclk_hz > 80_000_000 and not self.boost():
+            self.on_violation(f"{self.hclk_hz} Hz needs range 1 boost mode, PWR_CR5.R1MODE is set")
 
 
 class Stm32F4F7Power(Device):
@@ -272,4 +282,8 @@ class Stm32L4Power(Device):
     name = "PWR"
 
     def reset_values(self) -> dict[int, int]:
-        return {0x00: 0x0000_0200}
+        return {0x00: 0x0000_0200, 0x80: 0x0000_0100}
+
+    @property
+    def boost(self) -> bool:
+        return not self.words.get(0x80, 0) & (1 << 8)

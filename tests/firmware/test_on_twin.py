@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness.board.catalogue import list_boards, load_hardware_board
-from harness.board.record import HardwareBoard
+from harness.board.record import Evidence, HardwareBoard
 from harness.deadline import Deadline
 from harness.device.client import Device, RebootedError, RefusedError, UnsupportedError
 from harness.firmware.image import FirmwareImage
@@ -121,6 +121,12 @@ def test_a_trial_on_every_modelled_board(bench: Callable[..., Bench], board: str
     assert 0 < report.invoke_cycles < 10**6
     assert 0 < report.stack_used_bytes < 4096
     assert b.twin.chip.violations == []
+
+
+def test_evidence_is_twin_where_this_file_has_run_the_firmware_and_none_elsewhere() -> None:
+    for board in list_boards():
+        if isinstance(board, HardwareBoard):
+            assert board.evidence is (Evidence.TWIN if board.base_name in BOARDS else Evidence.NONE), board.name
 
 
 def test_the_environment_is_read_from_the_chip(bench: Callable[..., Bench]) -> None:
