@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,13 @@ from harness.model.graph import (
 from harness.model.identity import check_identity
 from harness.model.indices import find_index_faults
 from harness.model.schema import BUILTIN_OPERATORS, UNIONS
+from harness.units import safe_text
 
 #: BuiltinOperator_CUSTOM of schema.fbs.
 CUSTOM_CODE = 32
 
+#: FLATBUFFERS_MAX_BUFFER_SIZE, flatbuffers/base.h.
+MAX_FILE_BYTES = 2**31
 #: Dimensions that a tensor may have here. The kernels of TFLM take 6; products of millions would never end.
 MAX_DIMENSIONS = 64
 
@@ -49,15 +54,29 @@ def read_model(path: str | Path, *, lenient: bool = False) -> Model:
     for the checks to find. Raises ``ModelFileError`` (``ModelIndexError`` for an index).
     """
     try:
+        _check_file(Path(path).stat(), path)
         data = Path(path).read_bytes()
-    except IsADirectoryError as exc:
-        raise ModelFileError(f"{path} is a directory", code="model.not_a_file", remedy="name a .tflite file") from exc
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         raise ModelFileError(
-            f"cannot read {path}: {reason}", code="model.unreadable", remedy="check the path and its permissions"
+            f"cannot read {safe_text(str(path))}: {reason}",
+            code="model.unreadable",
+            remedy="check the path and its permissions",
         ) from exc
     return parse_model(data, str(path), lenient=lenient)
+
+
+def _check_file(status: os.stat_result, path: str | Path) -> None:
+    """A directory cannot be read, a pipe or device may never end, and no flatbuffer is larger than 2 GiB."""
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise ModelFileError(f"{safe_text(str(path))} is {kind}", code="model.not_a_file", remedy="name a .tflite file")
+    if status.st_size >= MAX_FILE_BYTES:
+        raise ModelFileError(
+            f"{safe_text(str(path))} has {status.st_size:,} bytes; a flatbuffer has less than {MAX_FILE_BYTES:,}",
+            code="model.too_large",
+            remedy="name the .tflite file itself; no microcontroller holds a model of that size",
+        )
 
 
 def parse_model(data: bytes, path: str = "", *, lenient: bool = False) -> Model:

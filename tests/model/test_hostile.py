@@ -94,9 +94,7 @@ def test_very_many_resource_variables_are_counted_in_one_pass() -> None:
     g = builder.graph
     for number in range(1_200):
         handle = g.tensor("h", (1,), TensorType.RESOURCE)
-        g.operator(
-            "VAR_HANDLE", [], [handle], "VarHandleOptions", {"container": "", "shared_name": f"v{number % 600}"}
-        )
+        g.operator("VAR_HANDLE", [], [handle], "VarHandleOptions", {"container": "", "shared_name": f"v{number % 600}"})
     g.output(g.input((1,), F))
     model = parse_model(builder.finish())
     assert resource_variable_count(model) == 600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -84,6 +85,21 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
         read_model(tmp_path / "absent.tflite")
     with pytest.raises(ModelFileError, match="is a directory"):
         read_model(tmp_path)
+
+
+def test_a_pipe_and_a_huge_file_are_not_read(tmp_path: Path) -> None:
+    """A read of a pipe that nobody writes to never ends; a sparse file of 3 GB would take all memory."""
+    pipe = tmp_path / "pipe"
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(pipe)
+        with pytest.raises(ModelFileError, match="is not a regular file"):
+            read_model(pipe)
+    huge = tmp_path / "huge.tflite"
+    with huge.open("wb") as file:
+        file.truncate(3_000_000_000)
+    with pytest.raises(ModelFileError, match="has 3,000,000,000 bytes") as caught:
+        read_model(huge)
+    assert caught.value.code == "model.too_large"
 
 
 def test_a_vector_that_names_one_table_a_million_times_ends_in_an_error() -> None:
