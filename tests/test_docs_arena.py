@@ -72,3 +72,11 @@ def test_every_key_of_the_document_is_described(page: str, capsys: pytest.Captur
     keys = json.loads(capsys.readouterr().out).keys() - {"schema", "schema_version"}
     described = page.split("## The JSON document")[1].split("## ")[0]
     assert {key for key in keys if f"`{key}`" not in described} == set()
+
+
+def test_the_measured_offline_plans_are_those_of_the_goldens(page: str) -> None:
+    golden = json.loads((DOCS.parent / "tests" / "plan" / "golden_arenas.json").read_text(encoding="utf-8"))
+    for row in golden["offline_plan"]:
+        saved = round(100 * (1 - row["offline_min_exact"] / row["min_exact"]))
+        figures = rf"{row['min_exact']:,} \| {row['offline_min_exact']:,} \| −{saved}% \|"
+        assert re.search(rf"\| {row['model']}[^|]*\| {figures}", page), row["model"]

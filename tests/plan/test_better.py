@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -19,7 +20,7 @@ from harness.link.serial_link import SerialLink
 from harness.model.builder import EXAMPLES
 from harness.model.builder.random_models import random_model
 from harness.model.graph import Model
-from harness.model.reader import parse_model
+from harness.model.reader import parse_model, read_model
 from harness.plan.arena import plan_arena
 from harness.plan.better import NoBetterPlanError, plan_offline
 from harness.plan.offline import METADATA_NAME, offline_offsets
@@ -27,6 +28,8 @@ from harness.plan.target import target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import HostBoard
 from harness.trial import Outcome
+
+GOLDEN = json.loads((Path(__file__).parent / "golden_arenas.json").read_text(encoding="utf-8"))
 
 
 def model(name: str) -> Model:
@@ -49,6 +52,16 @@ def test_the_head_shrinks(name: str, was: int, becomes: int) -> None:
     assert (plan.head_bytes, better.plan.head_bytes) == (was, becomes)
     assert better.plan.min_exact_bytes - plan.min_exact_bytes == becomes - was
     assert better.plan.tail_bytes == plan.tail_bytes
+
+
+@pytest.mark.cases
+@pytest.mark.parametrize("row", GOLDEN["offline_plan"], ids=lambda row: row["model"])
+def test_what_was_measured_on_a_cortex_m4_is_planned(shared_dir: Path, row: dict[str, str | int]) -> None:
+    source = read_model(shared_dir / "models" / f"{row['model']}.tflite")
+    plan = plan_arena(source, target_for("cortex-m4"))
+    better = plan_offline(source, plan).plan
+    assert (plan.used_bytes, plan.min_exact_bytes) == (row["used"], row["min_exact"])
+    assert (better.used_bytes, better.min_exact_bytes) == (row["offline_used"], row["offline_min_exact"])
 
 
 def test_the_model_is_the_same_but_for_its_metadata() -> None:
