@@ -50,6 +50,7 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str | None) -> in
 @click.option(
     "--tflm", "tflm_dir", type=click.Path(path_type=Path), metavar="DIR", help="This library, registered or not."
 )
+@click.option("--no-check", is_flag=True, help="Build even what harness check refuses.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Default: build/BOARD/MODEL.")
 @click.option("--boards-dir", "folders", multiple=True, type=click.Path(path_type=Path), help="Your own board files.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -67,6 +68,7 @@ def build(
     watchdog_s: int,
     input_paths: tuple[Path, ...],
     tflm_dir: Path | None,
+    no_check: bool,
     out: Path | None,
     folders: tuple[Path, ...],
     as_json: bool,
@@ -78,12 +80,15 @@ def build(
     from harness.firmware.config import FirmwareConfig, Interpreter, Transport
     from harness.firmware.layout import default_capacity_bytes
     from harness.firmware.library import choose_library
+    from harness.model.checks import refuse_unfit
     from harness.model.reader import read_model
 
     if arena_capacity is not None and static_arena is not None:
         raise UsageError("--arena-capacity and --static-arena exclude each other", remedy="name one of them")
     board = load_hardware_board(board_name, folders)
     model = read_model(model_path)
+    if not no_check:
+        refuse_unfit(model, kernels)
     library = choose_library(_libraries(tflm_dir), board, kernels)
     config = FirmwareConfig(
         capacity_bytes=16,

@@ -78,7 +78,7 @@ def build_firmware(
         {
             "build_id": identity,
             "model_sha256": bytes.fromhex(model.sha256),
-            "board_name": board.name,
+            "board_name": board.base_name,  # a twin runs the very image of its board
             "tflm_commit": library.commit,
             "compiler": _short_compiler(tools.version),
             "optimisation": config.optimise,
@@ -123,7 +123,7 @@ def _build_identity(
     digest = hashlib.sha256()
     for name in sorted(texts):
         digest.update(f"{name}\0{len(texts[name])}\0{texts[name]}".encode())
-    parts = [model.sha256, board.name, library.sha256, library.commit, tools.version, config.optimise]
+    parts = [model.sha256, board.base_name, library.sha256, library.commit, tools.version, config.optimise]
     parts += [config.interpreter.value, str(config.watchdog_s), *machine_flags(board, library)]
     parts += [hashlib.sha256(data).hexdigest() for data in config.inputs]
     digest.update("\0".join(parts).encode())
