@@ -41,6 +41,9 @@ _SECONDS = click.FloatRange(min=0.1)
 @click.option(
     "--trial-timeout", type=click.FloatRange(min=0.1), default=20.0, show_default=True, help="Seconds per trial."
 )
+@click.option("--runs", type=click.IntRange(0, 1_000_000), help="Timed runs (default: 10 on a chip, 0 on the host).")
+@click.option("--warm-up", type=click.IntRange(0, 1000), default=1, show_default=True, help="Untimed runs before them.")
+@click.option("--certify", is_flag=True, help="Prove the minimum in two firmwares with a constant arena.")
 @click.option("--no-check", is_flag=True, help="Go on with a model that the checks refuse.")
 @click.option("--no-reference", is_flag=True, help="Do not compare the outputs with LiteRT's.")
 @click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
@@ -97,6 +100,9 @@ def _request(path: Path, number: int, total: int, options: dict[str, Any]) -> Sw
         resume=not options["fresh"],
         results=options["results"],
         transcript=transcript,
+        runs=options["runs"],
+        warm_up=options["warm_up"],
+        certify=options["certify"],
     )
 
 

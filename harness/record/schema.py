@@ -82,6 +82,83 @@ class MeasuredRecord(msgspec.Struct, frozen=True):
     clock_hz: int | None = None
 
 
+class RunTimesRecord(msgspec.Struct, frozen=True):
+    """Timed Invokes in an arena of ``arena_bytes``, in raw counts of the measurement's ``timing``. Median and standard
+    deviation are of the ``samples`` that the device kept, the rest of all ``runs``. ``first_deviation``: the first run
+    whose outputs were not those of the first."""
+
+    arena_bytes: int
+    warm_up: int
+    runs: int
+    samples: int
+    first: int
+    minimum: int
+    median: float
+    maximum: int
+    mean: float
+    stdev: float | None
+    output_digest: str
+    first_deviation: int | None = None
+    used_bytes: int | None = None
+    stack_used_bytes: int | None = None
+
+
+class OperatorTimeRecord(msgspec.Struct, frozen=True):
+    """``kernel`` is cmsis_nn or reference, as linked; empty where it is not known."""
+
+    name: str
+    count: int
+    kernel: str = ""
+
+
+class ProfileRecord(msgspec.Struct, frozen=True):
+    """One Invoke under the profiler: ``unattributed`` is in none of the rows, ``truncated`` events were not kept."""
+
+    operators: tuple[OperatorTimeRecord, ...]
+    invoke: int
+    unattributed: int
+    truncated: int = 0
+
+
+class ClockRecord(msgspec.Struct, frozen=True):
+    """The counter's rate by the host's clock over ``span_s``."""
+
+    hz: float
+    uncertainty_hz: float
+    span_s: float
+
+
+class TimingRecord(msgspec.Struct, frozen=True):
+    """``timing``: cycles | instructions | host_ns | systick: only cycles and systick are time on hardware, and only
+    ``clock`` turns them into seconds. ``minimum`` is measured in the smallest arena that works."""
+
+    timing: str
+    ample: RunTimesRecord
+    minimum: RunTimesRecord | None = None
+    profile: ProfileRecord | None = None
+    clock: ClockRecord | None = None
+
+
+class StaticTrialRecord(msgspec.Struct, frozen=True):
+    """A firmware whose arena is a compile-time constant, and what came of it."""
+
+    arena_bytes: int
+    build_id: str
+    outcome: str
+    reason: str | None = None
+    detail: str = ""
+    used_bytes: int | None = None
+
+
+class CertificateRecord(msgspec.Struct, frozen=True):
+    """The minimum proven in the form that is shipped: ``works`` in a static arena, and ``fails`` one step below (None
+    where nothing smaller can be built)."""
+
+    works: StaticTrialRecord
+    fails: StaticTrialRecord | None
+    flashes: int
+
+
 class DeviceRecord(msgspec.Struct, frozen=True):
     """The device's hello."""
 
@@ -159,6 +236,8 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     device: DeviceRecord | None = None
     environment: EnvironmentRecord | None = None
     link: LinkRecord | None = None
+    timing: TimingRecord | None = None
+    certificate: CertificateRecord | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     record_path: str | None = None

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from harness.record.schema import SweepRecord, TrialRecord
 from harness.report.tflm_words import meaning_of
+from harness.report.timing_table import certificate_line, timing_report
 from harness.units import align_up, format_bytes, format_size, safe_text
 
 #: How an agreement of the reconciliation is put.
@@ -32,6 +33,8 @@ def sweep_report(record: SweepRecord) -> Iterator[RenderableType]:
             yield Text(f"  {safe_text(record.error.remedy, 300)}")
     if record.reconciliation:
         yield terms_table(record.reconciliation)
+    if record.timing:
+        yield from timing_report(record.timing, record.environment)
     yield from (Text("  " + line) for line in _lines(record))
 
 
@@ -70,6 +73,8 @@ def _note(term: dict[str, object]) -> str:
 
 def _lines(record: SweepRecord) -> Iterator[str]:
     yield from _minimum_lines(record)
+    if record.certificate:
+        yield certificate_line(record.certificate)
     if record.reference:
         yield _reference_line(record)
     for warning in record.warnings:

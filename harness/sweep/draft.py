@@ -14,6 +14,7 @@ from harness.errors import ExitCode, HarnessError, ModelFileError
 from harness.model.graph import Model
 from harness.plan.arena import ArenaPlan
 from harness.record.schema import (
+    CertificateRecord,
     DeviceRecord,
     EnvironmentRecord,
     ErrorRecord,
@@ -23,6 +24,7 @@ from harness.record.schema import (
     ReferenceRecord,
     SearchRecord,
     SweepRecord,
+    TimingRecord,
 )
 from harness.sweep.request import SweepRequest
 
@@ -46,6 +48,8 @@ class Draft:
     device: DeviceRecord | None = None
     environment: EnvironmentRecord | None = None
     link: LinkRecord | None = None
+    timing: TimingRecord | None = None
+    certificate: CertificateRecord | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
     _started_s: float = 0.0
@@ -93,6 +97,8 @@ class Draft:
             device=self.device,
             environment=self.environment,
             link=self.link,
+            timing=self.timing,
+            certificate=self.certificate,
             warnings=tuple(self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),
         )

@@ -11,11 +11,14 @@ from harness.record.journal import Journal
 from harness.record.schema import SweepRecord
 from harness.record.store import write_record
 from harness.sweep import evidence
+from harness.sweep.certificate import certify
 from harness.sweep.draft import Draft
+from harness.sweep.measuring import measure_session
 from harness.sweep.request import Progress, SweepRequest
 from harness.sweep.session import Session, open_session
 from harness.sweep.trials import TrialSeries
 from harness.units import safe_text
+from harness.wire.messages import Capability
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,7 +74,18 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
         _reconcile(session.plan, draft)
         if not result.is_monotonic:
             draft.warnings.append("the answers are not monotonic: a larger arena failed where a smaller one worked")
+        _measure(session, series)
+        if request.certify:
+            draft.certificate = certify(session, series)
         journal.remove()
+
+
+def _measure(session: Session, series: TrialSeries) -> None:
+    """Times, where the request wants them and the device can."""
+    wanted = session.request.runs_on(session.timing) and session.hello.can(Capability.MEASURE)
+    if wanted and series.measured:
+        digest = int(series.measured.output_digest, 16)
+        session.draft.timing = measure_session(session, series.ample_bytes, digest, series.result().min_bytes)
 
 
 def _keep_trials(series: TrialSeries, session: Session) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.board.record import Board, HardwareBoard
 from harness.errors import UsageError
+from harness.firmware.config import FirmwareConfig, Interpreter
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library
 from harness.model.graph import Model
@@ -75,8 +76,6 @@ class CrossFirmware:
 
     def program(self, model: Model, predicted_bytes: int) -> Program:
         """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
-        from harness.firmware.build import build_firmware
-        from harness.firmware.config import FirmwareConfig, Interpreter
         from harness.firmware.layout import STATIC_DATA_LIMIT_BYTES, plan_layout
 
         least = FirmwareConfig(capacity_bytes=max(16, predicted_bytes))
@@ -86,7 +85,17 @@ class CrossFirmware:
             arena_region=layout.arena_place,
             interpreter=Interpreter(self.interpreter),
         )
-        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}"
+        return self._built(model, config, "")
+
+    def static_program(self, model: Model, arena_bytes: int, region: str) -> Program:
+        """An image whose arena in ``region`` has this size as a constant."""
+        config = FirmwareConfig(arena_bytes, True, region, Interpreter(self.interpreter))
+        return self._built(model, config, f"-static-{arena_bytes}")
+
+    def _built(self, model: Model, config: FirmwareConfig, suffix: str) -> Program:
+        from harness.firmware.build import build_firmware
+
+        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}{suffix}"
         built = build_firmware(model, self.board, self.library, config, self.folder / name)
         return Program(FlashImage(built.build_id, model.sha256, built.segments, model.path), built)
 
@@ -106,6 +115,12 @@ def firmware_for(board: Board, request: SweepRequest) -> Firmware:
 
 
 def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
+    if request.certify:
+        raise UsageError(
+            "the host board has no firmware, so no static arena to certify",
+            remedy="leave --certify away, or name a board or a twin",
+            code="certify.not_on_board",
+        )
     if request.kernels not in {None, Kernels.REFERENCE.value}:
         raise UsageError(
             f"the host board has the reference kernels, not {request.kernels}",

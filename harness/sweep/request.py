@@ -10,6 +10,9 @@ from harness.board.lab_file import RigEntry
 from harness.inputs import InputChoice
 from harness.trial import Trial
 
+#: Timed runs when nothing is said.
+DEFAULT_RUNS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
@@ -17,7 +20,8 @@ class SweepRequest:
     on with a model that the checks refuse. ``kernels`` and ``interpreter`` None: the board's own; a chip gets the plain
     interpreter, which is the one that is shipped, the host board the recording one. ``results`` is the folder of
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
-    ours before it is overwritten."""
+    ours before it is overwritten. ``runs`` timed Invokes follow ``warm_up`` untimed ones; 0: none. ``certify``
+    proves the minimum in firmwares whose arena is a constant."""
 
     model_path: Path
     board: str
@@ -35,6 +39,16 @@ class SweepRequest:
     transcript: Path | None = None
     rig: RigEntry | None = None
     save_foreign: bool = True
+    warm_up: int = 1
+    runs: int | None = None
+    certify: bool = False
+
+    def runs_on(self, timing: str) -> int:
+        """Timed runs: as asked; by default some on a chip or twin, none on the host board, whose times say nothing
+        about a chip."""
+        if self.runs is not None:
+            return self.runs
+        return 0 if timing == "host_ns" else DEFAULT_RUNS
 
 
 class Progress(Protocol):
