@@ -16,7 +16,7 @@ _DHCSR = 0xE000_EDF0
 _ROM_BASE = 0xE00F_F003
 _CTRL_AP_IDR = 0x1288_0000
 _STICKY_ERROR = 1 << 5
-_HALT_WAIT_S = 0.002
+_HALT_WAIT_S = 0.01
 #: TAR increments within 4 KiB on the AHB-APs of the Cortex-M4 and M7.
 _WRAP = 0xFFF
 
@@ -137,7 +137,7 @@ class DebugPort:
 
     def _transfer_in(self, count: int) -> list[int]:
         if self._tar == _DHCSR and count == 1:
-            self.twin.wait_stopped(_HALT_WAIT_S)
+            self.twin.run_until_stopped(_HALT_WAIT_S)
         if self._width == 4 and self._csw & 0x30 and count > 1 and (self._tar & _WRAP) + 4 * count <= _WRAP + 1:
             data = self._fetch(self._tar, 4 * count)
             self._advance(4 * count)

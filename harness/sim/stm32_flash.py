@@ -57,10 +57,12 @@ class FlashArray:
 
     def program(self, offset: int, size: int, value: int) -> None:
         self.faults.on_operation()
+        for stuck, bits in self.faults.stuck_bits.items():
+            if offset <= stuck < offset + size:
+                value &= ~(bits << (8 * (stuck - offset)))
         view = self.memory.view
-        for i in range(size):
-            byte = (value >> (8 * i)) & 0xFF & ~self.faults.stuck_bits.get(offset + i, 0)
-            view[offset + i] &= byte
+        kept = int.from_bytes(view[offset : offset + size], "little") & value
+        view[offset : offset + size] = kept.to_bytes(size, "little")
         self.programmed_bytes += size
         self.on_change()
 
