@@ -1,0 +1,133 @@
+"""The digital twin: instructions per second, flashing 253 KiB with read-back, boot to hello, and 1,000 cycles of both.
+
+The firmware is linked with the TFLM library that is registered (or named by HARNESS_TFLM), and with the tests' fake where
+there is none. ``--cycles N`` for another number of cycles than 1,000.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from bench_build import _library
+from result import Row, run
+
+from harness.board.catalogue import load_hardware_board
+from harness.deadline import Deadline
+from harness.device.client import Device
+from harness.firmware.build import build_firmware
+from harness.firmware.config import FirmwareConfig
+from harness.firmware.image import FirmwareImage
+from harness.link.serial_link import SerialLink
+from harness.model.reader import read_model
+from harness.probe.protocol import FlashImage
+from harness.probe.pyocd_probe import PyOcdProbe
+from harness.sim import desk
+from harness.sim.engine import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+SPEED_LIMIT = 40.0
+FLASH_LIMIT_S, HELLO_LIMIT_S = 4.0, 0.5
+FLASH_BYTES = 253 * 1024
+CYCLES = 1000
+#: Growth over the second half of the cycles.
+MEMORY_LIMIT_MIB, HANDLE_LIMIT = 16.0, 0
+#: Thumb: a loop that loads, multiplies, adds, stores and branches, as kernels do.
+LOOP = bytes.fromhex("0868 4843 0130 0860 0132 0133 f8e7".replace(" ", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    memory_mib: float
+    threads: int
+    files: int
+
+    @classmethod
+    def now(cls) -> _Usage:
+        process = psutil.Process()
+        return cls(process.memory_info().rss / 2**20, threading.active_count(), process.num_fds())
+
+
+def measure() -> Iterator[Row]:
+    yield Row("instructions, mixed loop of 7 with a load and a store", _speed(), "M/s", SPEED_LIMIT, at_least=True)
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _rig(Path(folder))
+
+
+def _speed() -> float:
+    engine = Engine("cortex-m7")
+    engine.uc.mem_map(0x2000_0000, 0x1000)
+    engine.uc.mem_write(0x2000_0000, LOOP)
+    engine.write(engine.arm.UC_ARM_REG_R1, 0x2000_0800)
+    count, pc = 20_000_000, 0x2000_0000
+    started = time.process_time()
+    for _ in range(count // 200_000):
+        engine.run(pc, 200_000)
+        pc = engine.pc
+    return count / (time.process_time() - started) / 1e6
+
+
+def _rig(folder: Path) -> Iterator[Row]:
+    board = load_hardware_board("sim:nucleo-f746zg")
+    image = _firmware(folder)
+    uid = desk.plug(board)
+    probe = PyOcdProbe(board, uid, rig="bench")
+    probe.connect(Deadline.after(60))
+    random = FlashImage("", "", ((board.flash.address, os.urandom(FLASH_BYTES)),))
+    started, cpu = time.perf_counter(), time.process_time()
+    probe.flash(random, Deadline.after(300))
+    yield Row("flash and read back 253 KiB", time.perf_counter() - started, "s", FLASH_LIMIT_S)
+    yield Row("… processor time", time.process_time() - cpu, "s")
+    flashed = FlashImage(image.build_id, image.model_sha256, image.segments)
+    probe.flash(flashed, Deadline.after(300))
+    link = SerialLink(desk.twin(uid).endpoint.url, board.uart.baud)
+    device = Device(link)
+    yield Row("reset to hello", min(_hello(probe, device) for _ in range(5)), "s", HELLO_LIMIT_S)
+    yield from _cycles(probe, device, flashed, board.flash.address)
+    link.close()
+    probe.close()
+    desk.unplug(uid)
+
+
+def _hello(probe: PyOcdProbe, device: Device) -> float:
+    started = time.perf_counter()
+    probe.reset(Deadline.after(10))
+    device.forget()
+    device.hello(Deadline.after(10))
+    return time.perf_counter() - started
+
+
+def _cycles(probe: PyOcdProbe, device: Device, image: FlashImage, base: int) -> Iterator[Row]:
+    """Each cycle programs one sector anew (the program and a marker behind it), boots it and says hello."""
+    cycles = int(sys.argv[sys.argv.index("--cycles") + 1]) if "--cycles" in sys.argv else CYCLES
+    started, middle = time.perf_counter(), _Usage.now()
+    for number in range(cycles):
+        marker = (base + 0x3_0000, number.to_bytes(4, "little") * 64)
+        segments = (*image.segments, marker)
+        probe.flash(FlashImage(image.build_id, image.model_sha256, segments), Deadline.after(60))
+        _hello(probe, device)
+        if number == cycles // 2:
+            middle = _Usage.now()
+    end = _Usage.now()
+    yield Row(f"{cycles} cycles of flash and boot, each", (time.perf_counter() - started) / cycles, "s")
+    yield Row("… memory, growth in the second half", end.memory_mib - middle.memory_mib, "MiB", MEMORY_LIMIT_MIB)
+    yield Row("… threads, growth", end.threads - middle.threads, "", HANDLE_LIMIT)
+    yield Row("… file descriptors, growth", end.files - middle.files, "", HANDLE_LIMIT)
+
+
+def _firmware(folder: Path) -> FirmwareImage:
+    board = load_hardware_board("nucleo-f746zg")
+    library, _ = _library(folder)
+    model = read_model(ROOT / "examples" / "kws.tflite")
+    return build_firmware(model, board, library, FirmwareConfig(65536), folder / "out")
+
+
+if __name__ == "__main__":
+    run(measure)
