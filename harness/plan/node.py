@@ -152,8 +152,13 @@ class Node:
         self.ensure(tensor.type in types, f"Type {type_name(tensor.type)} ({int(tensor.type)}) not supported.")
 
     def ensure_activation_range(self, output: LiveTensor) -> None:
-        """CalculateActivationRangeQuantized, lite/kernels/kernel_util.cc, knows the range of these types only."""
+        """CalculateActivationRangeQuantized, lite/kernels/kernel_util.cc: knows the range of these types only, and
+        quantizes the bound of a fused activation (schema.fbs: RELU 1, RELU_N1_TO_1 2, RELU6 3)."""
         self.ensure_type(output, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+        bound = {1: 0.0, 2: 1.0, 3: 6.0}.get(self.option("fused_activation_function"))
+        if bound is not None:
+            fits = output.scale != 0 and abs(bound / output.scale) < 2**31
+            self.ensure(fits, "no_integer_overflow_from_quantization was not true.")
 
     def ensure_same_type(self, one: LiveTensor, other: LiveTensor) -> None:
         self.ensure(one.type == other.type, f"{type_name(one.type)} != {type_name(other.type)}")

@@ -3,6 +3,8 @@ hard_swish*.cc, l2norm.cc, log_softmax.cc, softmax*.cc, cmsis_nn/softmax.cc)."""
 
 from __future__ import annotations
 
+import math
+
 from harness.model.graph import TensorType
 from harness.plan.kernels.registry import register
 from harness.plan.node import Node
@@ -58,7 +60,7 @@ def logistic(node: Node) -> None:
     if source.type == _INT8:
         node.ensure(output.zero_point == -128, f"output->params.zero_point != -128 ({output.zero_point} != -128)")
     if source.type == _INT16:
-        node.ensure_symmetric(source, output)
+        _ensure_q15(node, source, output)
 
 
 @register("TANH", init="tanh::OpData")
@@ -67,7 +69,18 @@ def tanh(node: Node) -> None:
     source, output = node.temp_input_and_output()
     node.ensure_same_type(source, output)
     if source.type == _INT16:
-        node.ensure_symmetric(source, output)
+        _ensure_q15(node, source, output)
+
+
+def _ensure_q15(node: Node, source: LiveTensor, output: LiveTensor) -> None:
+    """LOGISTIC and TANH of 16 bits: no zero points, and an output scale of 2 ** -15 (CheckedLog2 allows 0.1 %)."""
+    node.ensure_symmetric(source, output)
+    exponent = math.log2(output.scale) if output.scale > 0 else math.inf
+    cause = "CheckedLog2(output->params.scale, &output_scale_log2_rounded) was not true."
+    node.ensure(abs(exponent - round(exponent)) < 1e-3 if math.isfinite(exponent) else False, cause)
+    node.ensure(
+        round(exponent) == -15, f"output_scale_log2_rounded != -kOutputFractionalBits ({round(exponent)} != -15)"
+    )
 
 
 @register("L2_NORMALIZATION", init="L2NormalizationParams")

@@ -142,7 +142,9 @@ def _ensure_quantization(node: Node, source: LiveTensor, weights: LiveTensor, ou
     if source.type == _FLOAT:
         return
     channels = weights.quantized_channels
-    node.ensure(channels > 0, "affine_quantization was not true.")
+    for name, tensor in (("input", source), ("filter", weights)):
+        cause = f"{name}->quantization.type != kTfLiteAffineQuantization (0 != 1)"
+        node.ensure(tensor.quantized_channels > 0, cause)
     if channels > 1:
         axis = weights.source.quantization.quantized_dimension if weights.source.quantization else 0
         length = weights.dims[axis] if 0 <= axis < weights.rank else -1

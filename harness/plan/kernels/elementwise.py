@@ -96,8 +96,11 @@ def floor_div_or_mod(node: Node) -> None:
 
 @register("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", init="comparisons::OpData")
 def comparison(node: Node) -> None:
-    node.temp_input(0)
-    node.temp_input(1)
+    one, other = node.temp_input(0), node.temp_input(1)
+    if one.type == _INT8:
+        for tensor in (one, other):
+            # QuantizeMultiplierSmallerThanOneExp ends the program otherwise
+            node.ensure(0 < tensor.scale < 1, f"TFLITE_CHECK: 0 < scale < 1 was not true ({tensor.scale:g})")
 
 
 @register("ADD_N")

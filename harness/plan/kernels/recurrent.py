@@ -62,7 +62,7 @@ def _tensors(node: Node) -> list[LiveTensor | None]:
             node.ensure_same_type(_at(node, tensors, index), first)
     for index in (*range(9, 12), 16, 17, *range(20, 24)):
         node.ensure(tensors[index] is None, f"internal_tensors_[{index}] == nullptr was not true.")
-    node.ensure(output.rank == 3 and source.rank == 3 and hidden.rank == 2, "input and output need three dimensions")
+    _ensure_sizes(node, tensors, output)
     cause = (
         f"Cell state type {type_name(cell.type)} ({int(cell.type)}) not supported. The quantized Unidirectional "
         "Sequence LSTM Op only support int16 cell state"
@@ -71,11 +71,30 @@ def _tensors(node: Node) -> list[LiveTensor | None]:
     if cell.type == _INT16:
         for pair in _GATES:
             for index in pair:
-                channels = _at(node, tensors, index).quantized_channels
+                weights = _at(node, tensors, index)
+                channels = weights.quantized_channels
                 if channels > 1:
+                    cause = f"per_channel_quantization_size != filter channels ({channels} != {weights.dims[0]})"
+                    node.ensure(channels == weights.dims[0], cause)
                     node.persist(4 * channels, "per-channel multipliers")
                     node.persist(4 * channels, "per-channel shifts")
     return tensors
+
+
+def _ensure_sizes(node: Node, tensors: list[LiveTensor | None], output: LiveTensor) -> None:
+    """ValidateTensorSize, lstm_eval_common.cc."""
+    source, hidden, cell = (_at(node, tensors, index) for index in (0, _HIDDEN_STATE, _CELL_STATE))
+    batch = source.dims[1] if node.option("time_major") else source.dims[0]
+    features, units = source.dims[2], hidden.dims[1]
+    for indices, wanted in ((range(1, 5), (units, features)), (range(5, 9), (units, units)), (range(12, 16), (units,))):
+        for index in indices:
+            dims = _at(node, tensors, index).dims
+            node.ensure(dims == wanted, f"tensor->dims of input {index} != {wanted} ({dims} != {wanted})")
+    for state in (hidden, cell):
+        cause = f"NumElements(state) != batch_size * state_dimension ({state.element_count} != {batch * units})"
+        node.ensure(state.element_count == batch * units, cause)
+    sequence = (*source.dims[:2], units)
+    node.ensure(output.dims == sequence, f"OutputTensor()->dims != {sequence} ({output.dims} != {sequence})")
 
 
 def _buffer(node: Node, tensors: list[LiveTensor | None], index: int) -> None:
@@ -108,7 +127,7 @@ def svdf_cmsis_nn(node: Node) -> None:
 def _svdf(node: Node) -> LiveTensor:
     """PrepareSvdf and CmsisNnPrepareSvdf. Returns the feature weights."""
     source, features, time = node.temp_input(0), node.temp_input(1), node.temp_input(2)
-    node.optional_temp_input(3)
+    bias = node.optional_temp_input(3)
     state = node.temp_input(4)
     node.ensure_type(source, _FLOAT, _INT8)
     node.ensure(source.rank == 2, f"NumDimensions(input) != 2 ({source.rank} != 2)")
@@ -129,11 +148,19 @@ def _svdf(node: Node) -> LiveTensor:
     node.ensure(state.dims == wanted, f"activation_state->dims != {wanted} ({state.dims} != {wanted})")
     node.ensure(state.source.is_variable, "activation_state->is_variable != true (0 != 1)")
     node.ensure_counts(inputs=5)
+    if bias is not None:
+        node.ensure(bias.dims[0] == units, f"bias->dims->data[0] != num_units ({bias.dims[0]} != {units})")
+        node.ensure_type(bias, TensorType.INT32 if source.type == _INT8 else _FLOAT)
     if source.type == _INT8:
         node.ensure_type(features, _INT8)
         node.ensure_type(time, _INT8, _INT16)
         node.ensure_type(state, _INT8, _INT16)
         node.ensure_type(output, _INT8)
+        if bias is not None:
+            close = abs(bias.scale - state.scale * time.scale) < 1e-5
+            node.ensure(
+                close, "std::abs(bias scale - activation_state scale * weights_time scale) < 1e-5 was not true."
+            )
         node.scratch(4 * batch * filters, "filter results")
         node.scratch(4 * batch * units, "output accumulators")
     else:

@@ -97,7 +97,7 @@ def pad(node: Node) -> None:
     node.ensure_constant(paddings, "paddings")
     widths = node.constants(paddings)
     if widths is not None:
-        padded = tuple(dim + sum(widths[2 * axis : 2 * axis + 2]) for axis, dim in enumerate(source.dims))
+        padded = tuple(source.dims[axis] + sum(widths[2 * axis : 2 * axis + 2]) for axis in range(output.rank))
         node.ensure(output.dims == padded, f"output_dim != expected_dim ({output.dims} != {padded})")
     if source.type == _INT8 and value is not None:
         node.ensure(output.zero_point == value.zero_point, "output->params.zero_point != constant_values' zero_point")
@@ -196,6 +196,8 @@ def resize(node: Node) -> None:
     node.ensure(size.rank == 1, f"NumDimensions(size) != 1 ({size.rank} != 1)")
     node.ensure_type(size, _INT32)
     node.ensure_constant(size, "size")
+    if node.operator.name == "RESIZE_NEAREST_NEIGHBOR":
+        node.ensure(size.dims[0] == 2, f"size->dims->data[0] != 2 ({size.dims[0]} != 2)")
     both = node.option("half_pixel_centers") and node.option("align_corners")
     if node.operator.name == "RESIZE_BILINEAR":
         node.ensure(not both, "If half_pixel_centers is True, align_corners must be False.")
@@ -230,6 +232,8 @@ def fill(node: Node) -> None:
     node.ensure(value.rank == 0, f"NumDimensions(value) != 0 ({value.rank} != 0)")
     node.ensure_same_type(value, output)
     node.ensure_constant(dims, "dims")
+    node.ensure_type(dims, _INT32, _INT64)
+    node.ensure(dims.dims == (output.rank,), f"array->size != tensor_len ({output.rank} != {dims.dims})")
     wanted = node.constants(dims)
     node.ensure(wanted is None or wanted == output.dims, f"array->data[i] != GetTensorData<T>(tensor)[i] ({wanted})")
 

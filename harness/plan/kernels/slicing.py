@@ -51,6 +51,8 @@ def dynamic_update_slice(node: Node) -> None:
     node.ensure_type(start, _INT32, _INT64)
     node.ensure(start.dims == (operand.rank,), "SizeOfDimension(start_indices, 0) != NumDimensions(operand)")
     node.ensure(update.rank == operand.rank, "NumDimensions(update) != NumDimensions(operand)")
+    within = all(part <= whole for part, whole in zip(update.dims, operand.dims, strict=True))
+    node.ensure(within, "SizeOfDimension(update, i) <= SizeOfDimension(operand, i) was not true.")
 
 
 @register("REVERSE_V2")
