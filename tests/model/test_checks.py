@@ -767,6 +767,20 @@ def test_a_sound_offline_plan_passes(offsets: Sequence[int]) -> None:
     assert codes(offline(offsets)) == []
 
 
+def test_a_reshaped_tensor_may_stay_where_it_is() -> None:
+    def model(operator: str, options: str) -> Model:
+        builder = ModelBuilder(seed=1)
+        g = builder.graph
+        x, y = g.input((1, 64), F), g.tensor("y", (64,), F)
+        g.operator(operator, [x], [y], options)
+        g.output(y)
+        builder.add_metadata("OfflineMemoryAllocation", struct.pack("<3I2i", 1, 0, 2, 0, 0))
+        return parse_model(builder.finish())
+
+    assert codes(model("RESHAPE", "ReshapeOptions")) == []
+    assert codes(model("NEG", "NegOptions")) == ["offline.overlap"]
+
+
 def test_padding_behind_an_offline_plan_passes() -> None:
     assert codes(offline([0, 256, 0, 256, 0], count=4)) == []
 

@@ -20,6 +20,8 @@ METADATA_NAME = "OfflineMemoryAllocation"
 _HEADER_BYTES = 12
 _VERSION = 1
 ONLINE = -1
+#: Operators whose kernels copy the values as they are, and not at all onto themselves (reshape.cc, squeeze.cc: memcpy).
+_KEEPS_VALUES = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
 #: No microcontroller has an arena that large.
 _LARGEST_ARENA_BYTES = 256 * 1024 * 1024
 #: Calls of subgraphs that are followed before the lifetimes are given up.
@@ -76,7 +78,7 @@ def _check_offsets(model: Model, offsets: Sequence[int]) -> Iterator[Finding]:
                 placed.append((number, offset, offset + align_up(size, BUFFER_ALIGNMENT)))
     if clean and placed and not calls_itself(model):
         lifetimes = _lifetimes(model)
-        clash = _first_clash([entry for entry in placed if entry[0] in lifetimes], lifetimes)
+        clash = _first_clash([entry for entry in placed if entry[0] in lifetimes], lifetimes, _same_values(model))
         if clash:
             (one, start, end), (other, other_start, other_end) = clash
             message = f"bytes {start:,} to {end:,} and {other_start:,} to {other_end:,} of {places[other]} overlap"
@@ -123,8 +125,20 @@ def _lifetimes(model: Model) -> dict[int, Lifetime]:
     return lifetimes if calls <= _MAX_CALLS else {}
 
 
+def _same_values(model: Model) -> set[frozenset[int]]:
+    """Pairs of tensors that may share their place: a reshaped tensor has the values of the one it comes from."""
+    pairs: set[frozenset[int]] = set()
+    base = 0
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            if operator.name in _KEEPS_VALUES and operator.inputs and operator.outputs:
+                pairs.add(frozenset((base + operator.inputs[0], base + operator.outputs[0])))
+        base += len(subgraph.tensors)
+    return pairs
+
+
 def _first_clash(
-    placed: list[tuple[int, int, int]], lifetimes: dict[int, Lifetime]
+    placed: list[tuple[int, int, int]], lifetimes: dict[int, Lifetime], same_values: set[frozenset[int]]
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]] | None:
     """Two placements that share bytes while both live. One pass over time: the tensors that live now are kept sorted
     by offset, so a newcomer has to be held against its two neighbours only."""
@@ -140,7 +154,8 @@ def _first_clash(
             del alive[at]
             continue
         for neighbour in alive[max(0, at - 1) : at + 1]:
-            if neighbour[0] < end and offset < neighbour[1]:
+            shared = neighbour[0] == offset and frozenset((number, neighbour[2])) in same_values
+            if neighbour[0] < end and offset < neighbour[1] and not shared:
                 return (number, offset, end), (neighbour[2], neighbour[0], neighbour[1])
         alive.insert(at, item)
     return None
