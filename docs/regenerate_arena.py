@@ -20,8 +20,9 @@ from harness.plan.overview import Overview, overview
 from harness.plan.target import target_for
 from harness.report.arena_picture import draw
 from harness.report.drawing import to_svg
-from harness.report.plan_report import PlanReport
+from harness.report.plan_report import arena_picture
 from harness.units import safe_text
+from harness.whatif.answer import Answer
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "arena.md"
@@ -218,7 +219,7 @@ def filled(page: str) -> str:
 
 
 def picture() -> str:
-    return to_svg(draw(PlanReport(example("kws")).picture()))
+    return to_svg(draw(arena_picture(Answer(example("kws")))))
 
 
 if __name__ == "__main__":

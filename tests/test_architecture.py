@@ -32,16 +32,17 @@ ROOMS: dict[str, set[str]] = {
     "reconcile": GROUND | {"plan", "device", "search", "abi", "model"},
     "estimates": GROUND,
     "shapes": GROUND | {"model"},
+    "whatif": GROUND | {"model", "abi", "plan", "shapes"},
     "record": GROUND | {"plan", "device", "search", "reconcile", "board", "model"},
     "rig": GROUND | {"board", "probe", "link", "sim", "device"},
     "sweep": GROUND
     | {"model", "abi", "board", "wire", "search", "plan", "firmware", "probe", "link", "device", "sim", "reference"}
     | {"reconcile", "record", "rig", "inputs"},
-    "report": GROUND | {"record", "reconcile", "plan", "model", "estimates"},
+    "report": GROUND | {"record", "reconcile", "plan", "model", "estimates", "whatif"},
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
-ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "environment"}
+ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "whatif", "environment"}
 
 OWNERS = {
     "pyocd": {"probe", "sim"},

@@ -7,26 +7,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from harness.abi import Abi, abi_named
+from harness.abi import abi_named
 from harness.board.record import Board, HardwareBoard
 from harness.cli.abi_record import ReportedBuild, read_reported_build
 from harness.errors import UsageError
 from harness.plan.fit import Place
-from harness.plan.target import Interpreter, Kernels, PlanTarget, target_for
+from harness.plan.target import Interpreter, Kernels, target_for
+from harness.whatif.questions import ChosenTarget
 
 #: What the firmware of this tool takes beside the model's arena and the stack, at most.
 FIRMWARE_DATA_BYTES = 6 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenTarget:
-    """``abi`` holds the struct sizes to plan with. ``places`` are the board's regions for an arena in its order of
-    preference, ``memories`` its RAMs one by one; both are empty without a board."""
-
-    target: PlanTarget
-    abi: Abi
-    places: tuple[Place, ...] = ()
-    memories: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

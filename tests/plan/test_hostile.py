@@ -20,8 +20,9 @@ from harness.plan.arena import plan_arena
 from harness.plan.better import plan_offline
 from harness.plan.overview import overview
 from harness.plan.target import PlanTarget, target_for
-from harness.report.plan_report import PlanReport
+from harness.report.plan_report import plan_blocks
 from harness.shapes import dynamic_inputs
+from harness.whatif.answer import Answer
 
 TARGETS = [
     target_for("cortex-m4"),
@@ -101,9 +102,9 @@ def test_mutated_models_end_in_a_plan_or_in_an_error_of_the_tool(
         page = overview(model, plan)
         assert sum(region.size_bytes for region in page.regions) == plan.used_bytes
         assert max(stage.needed_bytes for stage in page.stages) == plan.min_exact_bytes
-        report = PlanReport(page)
-        json.dumps(report.to_dict())
-        assert list(report.blocks(80))
+        answer = Answer(page)
+        json.dumps(answer.to_dict())
+        assert list(plan_blocks(answer, 80))
     except HarnessError as error:
         assert error.message
 

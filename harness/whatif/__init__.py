@@ -1,0 +1,1 @@
+"""What engineers ask of a plan, and the answers."""
