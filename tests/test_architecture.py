@@ -40,7 +40,7 @@ ROOMS: dict[str, set[str]] = {
     | {"reconcile", "record", "rig", "inputs"},
     "report": GROUND | {"record", "reconcile", "plan", "model", "estimates", "whatif"},
 }
-ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim"}
+ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim", "rig"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
 ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "whatif", "environment"}
 

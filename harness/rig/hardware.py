@@ -9,14 +9,16 @@ from typing import Any
 from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
+from harness.errors import ProbeError
 from harness.link.ports import list_ports
 from harness.link.protocol import Link
 from harness.link.serial_link import SerialLink
 from harness.probe.attached import attached_probes
 from harness.probe.protocol import FlashImage, Probe
 from harness.probe.pyocd_probe import PyOcdProbe
+from harness.probe.usb import usb_probes
 from harness.rig.lock import RigLock
-from harness.rig.pairing import choose_probe, find_probe, port_of
+from harness.rig.pairing import choose_probe, find_probe, port_of, refuse_hidden
 
 _USB = "usb:"
 
@@ -62,7 +64,11 @@ def probe_uid(board: HardwareBoard, entry: RigEntry | None) -> str:
     if entry and entry.is_remote:
         return entry.probe
     probes = attached_probes()
-    return find_probe(entry.probe, probes).uid if entry and entry.probe else choose_probe(board, probes).uid
+    try:
+        return find_probe(entry.probe, probes).uid if entry and entry.probe else choose_probe(board, probes).uid
+    except ProbeError:
+        refuse_hidden(probes, usb_probes())
+        raise
 
 
 def serial_url(uid: str, entry: RigEntry | None) -> str:

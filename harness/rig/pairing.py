@@ -8,6 +8,7 @@ from harness.board.record import HardwareBoard
 from harness.errors import ProbeError, UsageError
 from harness.link.ports import SerialPort
 from harness.probe.attached import AttachedProbe
+from harness.probe.usb import UsbProbe
 
 _DISCOVER = "harness lab discover lists what is plugged in and proposes a lab.yaml"
 
@@ -75,6 +76,19 @@ def find_probe(uid: str, probes: tuple[AttachedProbe, ...]) -> AttachedProbe:
         remedy="write the whole id in lab.yaml",
         code="rig.ambiguous",
     )
+
+
+def refuse_hidden(probes: tuple[AttachedProbe, ...], on_bus: tuple[UsbProbe, ...]) -> None:
+    """Raises ProbeError for a probe that is on the bus but not among those that pyOCD lists."""
+    listed = {normalised_serial(probe.uid) for probe in probes}
+    for hidden in on_bus:
+        if normalised_serial(hidden.serial) not in listed:
+            name = f"{hidden.name} {hidden.serial}".rstrip()
+            raise ProbeError(
+                f"{name} is plugged in (USB {hidden.usb_id}), but may not be opened",
+                remedy=hidden.permission_remedy,
+                code="probe.no_permission",
+            )
 
 
 def port_of(usb_serial: str, ports: tuple[SerialPort, ...]) -> SerialPort:
