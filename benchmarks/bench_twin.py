@@ -1,7 +1,7 @@
 """The digital twin: instructions per second, flashing 253 KiB with read-back, boot to hello, and 1,000 cycles of both.
 
-The firmware is linked with the TFLM library that is registered (or named by HARNESS_TFLM), and with the tests' fake where
-there is none. ``--cycles N`` for another number of cycles than 1,000.
+The firmware is linked with the TFLM library that is registered (or named by HARNESS_TFLM), and with the tests' fake
+where there is none. ``--cycles N`` for another number of cycles than 1,000.
 """
 
 from __future__ import annotations
