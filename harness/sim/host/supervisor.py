@@ -135,8 +135,7 @@ def _carry_out(supervisor: Supervisor, line: bytes) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Serve commands until stdin closes."""
-    die_with_parent()
+    """Serve commands until stdin closes, as it also does when the tool is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tool's business
     from tflite_micro.python.tflite_micro import runtime  # noqa: F401 - imported once, inherited by every boot
 
