@@ -27,6 +27,19 @@ class TrialRun:
     fault: wire.FaultRecord | None = None
 
 
+#: A request that arrives before a device listens is lost and costs a retransmission: its boot line is waited for, but
+#: not for long, as the line itself may be lost.
+_BOOT_LINE_S = 0.3
+
+
+def _is_certain(evidence: Evidence) -> bool:
+    """Whether one trial is enough. A device that never said that it works may not have heard the request, and one that
+    reset without a fault record may have lost its power: what happens only once is no evidence."""
+    if isinstance(evidence, NoAnswer):
+        return evidence.stage is not None
+    return not (isinstance(evidence, wire.FaultRecord) and evidence.kind is wire.FaultKind.NONE)
+
+
 class Bench:
     """Runs trials. A lost link is tried again on a fresh boot, at most ``link_tries`` times in all, and recorded."""
 
@@ -55,6 +68,7 @@ class Bench:
         """One fresh boot of the flashed image; DeviceError when another image answers."""
         self.probe.reset(deadline)
         self.device.forget()
+        self.device.await_boot_line(deadline.sooner(_BOOT_LINE_S))
         hello = self.device.hello(deadline.sooner(self._boot_timeout_s))
         if hello.build_id.hex() != self.image.build_id:
             raise DeviceError(
@@ -77,9 +91,7 @@ class Bench:
         for attempt in range(1, self._link_tries + 1):
             evidence = self._attempt(arena_bytes, deadline)
             if not isinstance(evidence, str):
-                # A device that never said that it works may not have heard the request: once is no evidence.
-                heard = not (isinstance(evidence, NoAnswer) and evidence.stage is None)
-                if heard or attempt > 1:
+                if attempt > 1 or _is_certain(evidence):
                     return self._judged(evidence, arena_bytes, ample_digest, time.monotonic() - started, attempt)
             else:
                 lost = evidence
@@ -95,7 +107,7 @@ class Bench:
         """Evidence, or what was wrong with the link."""
         try:
             return self._try(arena_bytes, deadline)
-        except LinkError as exc:
+        except (LinkError, RebootedError) as exc:  # a reboot before the trial began says nothing about it
             return exc.message
 
     def _try(self, arena_bytes: int, deadline: Deadline) -> Evidence:

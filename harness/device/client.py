@@ -114,6 +114,21 @@ class Device:
         self._reader = FrameReader()
         self._inbox.clear()
 
+    def await_boot_line(self, deadline: Deadline) -> bool:
+        """Listen until the device prints its boot line; False when it did not by the deadline."""
+        while not deadline.passed:
+            while self._inbox:
+                piece = self._inbox.popleft()
+                if isinstance(piece, Noise):
+                    self._hear(piece, opening=True)
+                    if piece.is_text and piece.text.startswith(wire.BOOT_LINE_PREFIX):
+                        return True
+                else:
+                    self.counts.stale += 1
+            data = self.link.read(deadline)
+            self._inbox.extend(self._reader.feed(data))
+        return False
+
     def hello(self, deadline: Deadline) -> wire.Hello:
         """Open a session. Raises VersionMismatchError with both numbers for another major version."""
         self._nonce = next(self._nonces)

@@ -87,6 +87,38 @@ def test_a_device_that_never_said_that_it_works_is_asked_twice_before_its_silenc
     assert (trial.outcome, trial.attempts) == (Outcome.WORKS, 2)
 
 
+def test_a_brown_out_in_the_middle_of_a_trial_is_tried_again_and_recorded() -> None:
+    """The supply dipped once during a trial of a size that works: a reset that happens once is no evidence."""
+    device = FakeDevice(minimum=1 << 20)
+
+    def dip_once(device: FakeDevice, _size: int) -> None:
+        device.minimum = 0
+        device.die(None)
+
+    device.below = dip_once
+    trial = fake_bench(device).run(2000, OUTPUT_DIGEST, Deadline.after(5)).trial
+    assert (trial.outcome, trial.attempts) == (Outcome.WORKS, 2)
+
+
+def test_a_reboot_before_the_trial_begins_is_tried_again() -> None:
+    device = FakeDevice()
+
+    class RebootsAfterHello(FakeLink):
+        done = False
+
+        def write(self, data: bytes, deadline: Deadline) -> None:
+            if device.boots == 1 and not self.done and b"tflm" not in data and len(data) == 25:  # a SetInput
+                self.done = True
+                device.boot()
+                return
+            super().write(data, deadline)
+
+    link = RebootsAfterHello(device)
+    trial = fake_bench(device, link).run(2000, OUTPUT_DIGEST, Deadline.after(5)).trial
+    assert link.done
+    assert (trial.outcome, trial.attempts) == (Outcome.WORKS, 2)
+
+
 def test_another_build_on_the_device_stops_everything() -> None:
     device = FakeDevice(build_id=bytes(16))
     with pytest.raises(DeviceError, match="runs build 0000"):
