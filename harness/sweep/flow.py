@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from harness.errors import HarnessError, InternalError
 from harness.plan.arena import ArenaPlan
@@ -22,12 +23,25 @@ from harness.wire.messages import Capability
 
 _LOG = logging.getLogger(__name__)
 
+#: Fills a draft in; what goes wrong is raised.
+Job = Callable[[SweepRequest, Progress, Draft], None]
+
 
 def sweep_model(request: SweepRequest, progress: Progress) -> Draft:
-    """One model on one board. What goes wrong is in the draft's status and error, never an exception."""
+    """Search the smallest arena of one model on one board. What goes wrong is in the draft's status and error, never an
+    exception."""
+    return _guarded(_sweep, request, progress)
+
+
+def measure_model(request: SweepRequest, progress: Progress) -> Draft:
+    """Time one model on one board, in an ample arena and in ``request.arena_bytes``, without a search."""
+    return _guarded(_measure_only, request, progress)
+
+
+def _guarded(job: Job, request: SweepRequest, progress: Progress) -> Draft:
     draft = Draft.of(request)
     try:
-        _sweep(request, progress, draft)
+        job(request, progress, draft)
     except HarnessError as exc:
         _LOG.debug("the sweep of %s ended early", request.model_path, exc_info=True)
         draft.fail(exc)
@@ -86,6 +100,16 @@ def _measure(session: Session, series: TrialSeries) -> None:
     if wanted and series.measured:
         digest = int(series.measured.output_digest, 16)
         session.draft.timing = measure_session(session, series.ample_bytes, digest, series.result().min_bytes)
+
+
+def _measure_only(request: SweepRequest, progress: Progress, draft: Draft) -> None:
+    with open_session(request, progress, draft) as session:
+        progress.stage("ample run")
+        run, ample_bytes = session.run_ample()
+        draft.measured, draft.reference = session.observation.take(run)
+        digest = int(draft.measured.output_digest, 16)
+        draft.timing = measure_session(session, ample_bytes, digest, request.arena_bytes)
+        draft.link = evidence.link_record(session.device.counts)
 
 
 def _keep_trials(series: TrialSeries, session: Session) -> None:

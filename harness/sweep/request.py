@@ -21,7 +21,8 @@ class SweepRequest:
     interpreter, which is the one that is shipped, the host board the recording one. ``results`` is the folder of
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
     ours before it is overwritten. ``runs`` timed Invokes follow ``warm_up`` untimed ones; 0: none. ``certify``
-    proves the minimum in firmwares whose arena is a constant."""
+    proves the minimum in firmwares whose arena is a constant. ``arena_bytes`` is what a measurement without a search
+    takes for the smallest arena."""
 
     model_path: Path
     board: str
@@ -42,6 +43,7 @@ class SweepRequest:
     warm_up: int = 1
     runs: int | None = None
     certify: bool = False
+    arena_bytes: int | None = None
 
     def runs_on(self, timing: str) -> int:
         """Timed runs: as asked; by default some on a chip or twin, none on the host board, whose times say nothing

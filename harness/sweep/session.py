@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.board.catalogue import load_board
 from harness.board.record import Board
 from harness.deadline import Deadline
-from harness.device.bench import Bench
+from harness.device.bench import Bench, TrialRun
 from harness.device.client import Device
 from harness.errors import DeviceError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
@@ -19,13 +19,14 @@ from harness.model.reader import read_model
 from harness.plan.arena import ArenaPlan, plan_arena
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
-from harness.sweep.ample import ample_sizes
+from harness.sweep.ample import ample_failure, ample_sizes, tflm_log
 from harness.sweep.boot import first_boot
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.interview import interview
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, SweepRequest
+from harness.trial import Outcome, Reason
 from harness.wire import messages as wire
 from harness.wire.messages import BOOT_LINE_PREFIX
 
@@ -86,6 +87,16 @@ class Session:
 
     def ample_sizes(self) -> Iterator[int]:
         return ample_sizes(self.predicted_bytes, self.hello.capacity_bytes)
+
+    def run_ample(self) -> tuple[TrialRun, int]:
+        """The ample run and its size, without a search around it. Raises the reason when the model does not run."""
+        for size in self.ample_sizes():
+            run = self.bench.run(size, None, self.deadline)
+            if run.trial.outcome is Outcome.WORKS:
+                return run, size
+            if run.trial.reason is not Reason.ALLOC_FAILED:
+                break
+        raise ample_failure(run, tflm_log(self.bench, self.deadline) if run.report else "")
 
 
 @contextmanager
