@@ -13,7 +13,7 @@ from harness.device.timing import (
     measure_runs,
     require_clock,
 )
-from harness.errors import DeviceError
+from harness.errors import DeviceError, HarnessError, UnfitModelError
 from harness.model.state import is_stateful
 from harness.record.schema import (
     ClockRecord,
@@ -23,7 +23,7 @@ from harness.record.schema import (
     TimingRecord,
 )
 from harness.sweep.session import Session
-from harness.trial import Outcome
+from harness.trial import Outcome, Trial
 from harness.units import format_size
 from harness.wire import messages as wire
 
@@ -53,13 +53,7 @@ def _times_in(session: Session, arena_bytes: int, output_digest: int) -> RunTime
     session.progress.stage(f"measure in {format_size(arena_bytes)}")
     run = session.bench.run(arena_bytes, output_digest, session.deadline)
     if run.trial.outcome is not Outcome.WORKS:
-        reason = run.trial.reason.value if run.trial.reason else "error"
-        raise DeviceError(
-            f"an arena of {format_size(arena_bytes)} worked in its trial, and not when it was to be measured: "
-            f"{reason} {run.trial.detail}".rstrip(),
-            remedy="the device is not repeatable: harness soak finds the first run that differs",
-            code="device.not_repeatable",
-        )
+        raise _does_not_work(run.trial, arena_bytes == session.request.arena_bytes)
     request = session.request
     runs = request.runs_on(session.timing)
     stateful = is_stateful(session.model)
@@ -71,6 +65,22 @@ def _times_in(session: Session, arena_bytes: int, output_digest: int) -> RunTime
             code="device.outputs_change",
         )
     return _times_record(arena_bytes, times)
+
+
+def _does_not_work(trial: Trial, was_given: bool) -> HarnessError:
+    why = f"{trial.reason.value if trial.reason else 'error'} {trial.detail}".rstrip()
+    arena = format_size(trial.arena_bytes)
+    if was_given:
+        return UnfitModelError(
+            f"the model does not work in an arena of {arena}: {why}",
+            remedy="harness sweep finds the smallest that works",
+            code="trial.does_not_work",
+        )
+    return DeviceError(
+        f"an arena of {arena} worked in its trial, and not when it was to be measured: {why}",
+        remedy="the device is not repeatable: harness soak finds the first run that differs",
+        code="device.not_repeatable",
+    )
 
 
 def _clock(session: Session) -> MeasuredClock | None:

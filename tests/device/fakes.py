@@ -38,6 +38,12 @@ class FakeDevice:
     fault: wire.FaultRecord | None = None
     out: bytearray = field(default_factory=bytearray)
     hangs: bool = False
+    counter: Callable[[], int] = field(default_factory=lambda: iter(range(1000, 1 << 40, 1000)).__next__)
+    run_cycles: tuple[int, ...] = (100, 90, 95)
+    operator_cycles: tuple[int, ...] = (60, 30)
+    kept_events: int = 100
+    invoke_cycles: int = 100
+    measure_changes: dict[str, Any] = field(default_factory=dict)
     _nonce: int | None = None
     _last: tuple[int, bytes] | None = None
     _reader: FrameReader = field(default_factory=FrameReader)
@@ -93,6 +99,16 @@ class FakeDevice:
                 if request.arena_bytes < self.minimum:
                     return self.below(self, request.arena_bytes)
                 return report(request.arena_bytes, "OK")
+            case wire.CountersRequest():
+                return wire.Counters(self.counter(), 500, 0, 0)
+            case wire.MeasureRequest():
+                return measure_report(self.run_cycles, **self.measure_changes)
+            case wire.CyclesRequest():
+                return wire.Cycles(request.first, len(self.run_cycles), self.run_cycles[request.first :][:28])
+            case wire.ProfileRequest():
+                kept = self.operator_cycles[: self.kept_events]
+                rows = tuple(wire.ProfileRow("CONV_2D", cycles) for cycles in kept[request.first :][:6])
+                return wire.Profile(request.first, len(kept), len(self.operator_cycles), self.invoke_cycles, rows)
             case wire.PingRequest():
                 return wire.Ping(request.data)
             case _:
@@ -138,6 +154,24 @@ def report(size: int, status: str, digest: int = OUTPUT_DIGEST, **changes: Any) 
         "detail": "" if status == "OK" else "Failed to allocate",
     }
     return wire.TrialReport(**{**values, **changes})
+
+
+def measure_report(cycles: tuple[int, ...], **changes: Any) -> wire.MeasureReport:
+    values: dict[str, Any] = {
+        "runs": len(cycles),
+        "stored": len(cycles),
+        "min_cycles": min(cycles),
+        "max_cycles": max(cycles),
+        "sum_cycles": sum(cycles) & (1 << 64) - 1,
+        "first_cycles": cycles[0],
+        "output_digest": OUTPUT_DIGEST,
+        "first_deviation": wire.UNKNOWN_U32,
+        "failed_run": wire.UNKNOWN_U32,
+        "used_bytes": 900,
+        "stack_used_bytes": 500,
+        "guard": wire.GuardState.INTACT,
+    }
+    return wire.MeasureReport(**{**values, **changes})
 
 
 def fault_record(kind: str, size: int, **changes: Any) -> wire.FaultRecord:

@@ -106,8 +106,8 @@ def test_another_major_version_is_refused_with_both_numbers() -> None:
 
 
 def test_what_a_device_cannot_do_is_told() -> None:
-    with pytest.raises(UnsupportedError, match="cannot do Profile"):
-        opened(FakeDevice()).profile(soon())
+    with pytest.raises(UnsupportedError, match="cannot do Environment"):
+        opened(FakeDevice()).environment(soon())
 
 
 def test_silence_names_how_often_was_asked() -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,9 @@ from harness.model.graph import TensorType
 from harness.probe.protocol import FlashImage
 from harness.record.schema import SweepRecord
 from harness.rig.opening import RigOptions, open_rig
-from harness.sweep.flow import keep_record, sweep_model
-from harness.sweep.request import SilentProgress, SweepRequest
+from harness.sweep.draft import Draft
+from harness.sweep.flow import keep_record, measure_model, sweep_model
+from harness.sweep.request import Progress, SilentProgress, SweepRequest
 from harness.units import align_up
 from tests.firmware.fake_tflm import build_fake_tflm
 
@@ -43,7 +45,14 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
-    def run(board: str, *faults: str, steer: str = "a small model", trial_timeout_s: float = 20.0) -> SweepRecord:
+    def run(
+        board: str,
+        *faults: str,
+        steer: str = "a small model",
+        trial_timeout_s: float = 20.0,
+        job: Callable[[SweepRequest, Progress], Draft] = sweep_model,
+        **choices: Any,
+    ) -> SweepRecord:
         path = tmp_path / "small.tflite"
         path.write_bytes(small_model(steer))
         before = os.environ.get("HARNESS_TFLM")
@@ -58,8 +67,9 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
                 trial_timeout_s=trial_timeout_s,
                 reference=False,
                 resume=False,
+                **choices,
             )
-            return keep_record(sweep_model(request, SilentProgress()))
+            return keep_record(job(request, SilentProgress()))
         finally:
             if before is None:
                 del os.environ["HARNESS_TFLM"]
@@ -188,3 +198,46 @@ def test_an_old_firmware_that_still_runs_is_found_by_its_build_id(sweep: Callabl
             bench.boot(deadline)
     assert caught.value.code == "device.wrong_build"
     assert record.device.build_id in caught.value.message
+
+
+def test_a_sweep_measures_at_both_sizes_and_certifies(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f746zg", certify=True, runs=5)
+
+    assert record.status == "ok", record.error
+    timing, certificate = record.timing, record.certificate
+    assert timing is not None
+    assert timing.minimum is not None
+    assert timing.profile is not None
+    assert (timing.timing, timing.ample.runs, timing.minimum.runs) == ("instructions", 5, 5)
+    assert timing.minimum.arena_bytes == align_up(MINIMUM, 16)
+    assert timing.minimum.output_digest == timing.ample.output_digest
+    assert 0 < timing.ample.minimum <= timing.ample.median <= timing.ample.maximum
+    assert [row.name for row in timing.profile.operators] == ["FAKE", "FAKE"], "the tag that the fake gives"
+    assert timing.profile.unattributed >= 0
+    assert timing.clock is None, "an emulated counter is no clock"
+    assert certificate is not None
+    assert certificate.fails is not None
+    assert (certificate.works.arena_bytes, certificate.works.outcome) == (align_up(MINIMUM, 16), "works")
+    assert (certificate.fails.arena_bytes, certificate.fails.outcome) == (align_up(MINIMUM, 16) - 16, "too_small")
+    assert certificate.flashes == 2
+    assert record.search is not None
+    assert record.search.flashes == 1
+
+
+def test_a_measurement_alone_searches_nothing(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", job=measure_model, runs=3, arena_bytes=align_up(MINIMUM, 16))
+
+    assert record.status == "ok", record.error
+    assert record.search is None
+    assert record.timing is not None
+    assert record.timing.minimum is not None
+    assert (record.timing.ample.runs, record.timing.minimum.arena_bytes) == (3, align_up(MINIMUM, 16))
+
+
+def test_a_measurement_in_too_small_an_arena_is_an_error(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", job=measure_model, runs=3, arena_bytes=align_up(MINIMUM, 16) - 16)
+
+    assert record.status == "failed"
+    assert record.error is not None
+    assert record.error.code == "trial.does_not_work"
+    assert record.timing is None

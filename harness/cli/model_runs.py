@@ -1,0 +1,165 @@
+"""What commands that run models on a board have in common: their options, the loop over models, and the output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from harness.errors import ExitCode
+from harness.units import safe_text
+
+if TYPE_CHECKING:
+    from harness.sweep.draft import Draft
+    from harness.sweep.request import Progress, SweepRequest
+
+    Job = Callable[[SweepRequest, Progress], Draft]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_SECONDS = click.FloatRange(min=0.1)
+
+_OPTIONS = (
+    click.option("--board", required=True, metavar="NAME", help="Board or twin to run on; host is this computer."),
+    click.option(
+        "--boards-dir", "boards_dirs", multiple=True, type=click.Path(path_type=Path), help="Your own boards."
+    ),
+    click.option("--rig", metavar="NAME", help="Which of the rigs in lab.yaml, where several have the board."),
+    click.option("--kernels", type=click.Choice(["reference", "cmsis_nn"]), help="Kernel set (default: the board's)."),
+    click.option(
+        "--interpreter",
+        type=click.Choice(["plain", "recording", "preserve_all"]),
+        help="TFLM's interpreter (default: plain on a chip; recording on the host board, which has no other).",
+    ),
+    click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Seed of the inputs."),
+    click.option("--fill", type=float, help="Fill every input with this value (as it is stored) instead."),
+    click.option(
+        "--input", "files", multiple=True, type=click.Path(path_type=Path), help="Input as .npy, once per input."
+    ),
+    click.option("--timeout", type=_SECONDS, default=600.0, show_default=True, help="Seconds per model."),
+    click.option("--trial-timeout", type=_SECONDS, default=20.0, show_default=True, help="Seconds per trial."),
+    click.option("--warm-up", type=click.IntRange(0, 1000), default=1, show_default=True, help="Untimed runs first."),
+    click.option("--no-check", is_flag=True, help="Go on with a model that the checks refuse."),
+    click.option("--no-reference", is_flag=True, help="Do not compare the outputs with LiteRT's."),
+    click.option("--no-save", is_flag=True, help="Do not keep a firmware that is not ours before it is overwritten."),
+    click.option(
+        "--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Records."
+    ),
+    click.option("--transcript", type=click.Path(path_type=Path), help="Write what goes over the link to this file."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout."),
+)
+
+
+def run_options(command: _F) -> _F:
+    """Decorates a command with the options that say how a model is run."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int = 1) -> SweepRequest:
+    """The request for model ``number`` of ``total``; options that a command does not have keep their defaults."""
+    from harness.inputs import InputChoice
+    from harness.sweep.request import SweepRequest
+
+    transcript: Path | None = options["transcript"]
+    if transcript and total > 1:
+        transcript = transcript.with_name(f"{transcript.stem}-{number}{transcript.suffix}")
+    own = {name: options[name] for name in ("step_bytes", "runs", "certify", "arena_bytes") if name in options}
+    return SweepRequest(
+        model_path=path,
+        board=options["board"],
+        boards_dirs=options["boards_dirs"],
+        kernels=options["kernels"],
+        interpreter=options["interpreter"],
+        inputs=InputChoice(options["seed"], options["fill"], options["files"]),
+        timeout_s=options["timeout"],
+        trial_timeout_s=options["trial_timeout"],
+        check=not options["no_check"],
+        reference=not options["no_reference"],
+        resume=not options.get("fresh", False),
+        results=options["results"],
+        transcript=transcript,
+        rig=_rig(options),
+        save_foreign=not options["no_save"],
+        warm_up=options["warm_up"],
+        **own,
+    )
+
+
+def run_models(requests: list[SweepRequest], job: Job, as_json: bool, done: str) -> int:
+    """Run each request, print its record, go on after a failing one; the highest exit code. ``done`` says what the
+    models that ended well have: ``a minimum``."""
+    from harness.cli.progress import TerminalProgress
+
+    progress = TerminalProgress(len(requests))
+    drafts: list[Draft] = []
+    records = []
+    code = 0
+    try:
+        for draft, record in _run_all(requests, job, progress):
+            drafts.append(draft)
+            records.append(record)
+            if not as_json:
+                print_record(record)
+    except KeyboardInterrupt:
+        code = int(ExitCode.INTERRUPTED)
+        print("interrupted; the trials that ended are kept: the same command goes on from them", file=sys.stderr)
+    if as_json:
+        print(_document(records))
+    elif len(requests) > 1:
+        _print_summary(records, len(requests), done)
+    return max([code, *(int(draft.exit_code) for draft in drafts)])
+
+
+def _rig(options: dict[str, Any]) -> Any:
+    if options["rig"] is None:
+        return None
+    from harness.board.catalogue import load_board
+    from harness.rig.opening import rig_for
+
+    return rig_for(load_board(options["board"], options["boards_dirs"]), options["rig"])
+
+
+def _run_all(requests: list[SweepRequest], job: Job, progress: Any) -> Iterator[tuple[Draft, Any]]:
+    from harness.sweep.flow import keep_record
+
+    for number, request in enumerate(requests, start=1):
+        with progress.begin(number, str(request.model_path)):
+            draft = job(request, progress)
+            record = keep_record(draft)
+        yield draft, record
+
+
+def _document(records: list[Any]) -> str:
+    import msgspec
+
+    results = []
+    for record in records:
+        result = msgspec.to_builtins(record)
+        del result["schema"], result["schema_version"]
+        results.append(result)
+    return json.dumps({"schema": "harness.sweep", "schema_version": 1, "results": results}, indent=1)
+
+
+def print_record(record: Any) -> None:
+    """A record for a person, on stdout."""
+    from rich.text import Text
+
+    from harness.cli.console import stdout_console
+    from harness.report.sweep_table import sweep_report
+
+    console = stdout_console()
+    for part in sweep_report(record):
+        console.print(part, soft_wrap=isinstance(part, Text))  # paths stay whole
+
+
+def _print_summary(records: list[Any], total: int, done: str) -> None:
+    bad = [record for record in records if record.status != "ok"]
+    print(f"{len(records) - len(bad)} of {total} models have {done}")
+    for record in bad:
+        reason = record.error.code if record.error else record.status
+        print(f"  {safe_text(record.model.path)}: {record.status} ({reason})")
