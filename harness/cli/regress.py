@@ -75,6 +75,7 @@ def regress(suite: Path | None, schema: bool, only_list: bool, as_json: bool, **
 def _request(suite: Path, options: dict[str, Any]) -> RegressRequest:
     from harness.lab.regress import RegressRequest
     from harness.lab.selection import parse_expression, parse_shard
+    from harness.lab.upgrade import parse_vary
 
     return RegressRequest(
         suite_path=suite,
@@ -87,6 +88,7 @@ def _request(suite: Path, options: dict[str, Any]) -> RegressRequest:
         repeat=options["repeat"],
         max_minutes=options["max_minutes"],
         resume=not options["fresh"],
+        tflm=parse_vary(options["vary"]) if options["vary"] is not None else (),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.lab.metrics import Kind
 from harness.record.lab_run import ConditionsRecord
-from harness.record.schema import SweepRecord
+from harness.record.schema import EnvironmentRecord, SweepRecord
 
 #: Field of the conditions → how a sentence calls it.
 _TITLES = {
@@ -61,20 +61,33 @@ def key_of(conditions: ConditionsRecord) -> tuple[str, ...]:
 
 def conditions_of(record: SweepRecord) -> ConditionsRecord:
     """What a sweep ran under, as far as its record says."""
-    device = record.device
-    environment = getattr(record, "environment", None)
+    device, environment = record.device, record.environment
     return ConditionsRecord(
         kernels=record.kernels,
         tflm_commit=device.tflm_commit if device else "",
-        toolchain=getattr(environment, "compiler", "") or "",
-        optimise=getattr(environment, "optimisation", "") or "",
+        toolchain=environment.compiler if environment else "",
+        optimise=environment.optimisation if environment else "",
         interpreter=device.interpreter if device else "",
         timing=device.timing if device else "",
         clock_hz=device.clock_hz if device else None,
-        arena_region=getattr(environment, "arena_region", "") or "",
+        arena_region=environment.arena_region if environment else "",
+        caches=_caches(environment) if environment else "",
         inputs=record.inputs,
         step_bytes=record.search.step_bytes if record.search else None,
     )
+
+
+def _caches(environment: EnvironmentRecord) -> str:
+    """``icache on, dcache off, 5 wait states``; what the device did not tell is left out."""
+    switches = {
+        "icache": environment.icache_enabled,
+        "dcache": environment.dcache_enabled,
+        "flash accelerator": environment.flash_accelerator_enabled,
+    }
+    words = [f"{name} {'on' if on else 'off'}" for name, on in switches.items() if on is not None]
+    if environment.flash_wait_states is not None:
+        words.append(f"{environment.flash_wait_states} wait states")
+    return ", ".join(words)
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.lab.limits import Limit
+from harness.lab.metrics import METRICS, Kind
 from harness.lab.suite import ModelEntry, Suite, SuiteError, TargetEntry, Tolerance
 from harness.units import quoted, safe_text
 
@@ -29,7 +30,8 @@ class ModelFile:
 @dataclass(frozen=True, slots=True)
 class Job:
     """``id`` is the same in every run of the suite. ``board`` is empty where a ``rig`` is named; ``kernels`` is empty
-    for the board's own choice. ``tflm`` names the TFLM library of an upgrade run."""
+    for the board's own choice. ``runs`` timed Invokes, 0 where no time is asked for. ``tflm`` names the TFLM library of
+    an upgrade run."""
 
     id: str
     model: ModelFile
@@ -46,6 +48,8 @@ class Job:
     trial_timeout_s: float
     step_bytes: int
     seed: int
+    runs: int = 0
+    certify: bool = False
     tflm: str = ""
 
     @property
@@ -65,18 +69,25 @@ def jobs_of(suite: Suite, suite_path: Path, *, repeat: int | None = None, tflm: 
     models = list(_models(suite, suite_path.parent))
     _require_names(suite_path, models)
     jobs = [
-        _job(suite, suite_path, entry, model, target, kernels, number, library)
+        _job(suite, suite_path, entry, model, target, kernels, number, library, label)
         for entry, model in models
         for target in suite.targets
         if _is_wanted(entry, target)
         for kernels in target.kernels or ("",)
-        for library in tflm or ("",)
+        for library, label in _labels(tflm) or (("", ""),)
         for number in range(1, (repeat or entry.repeat or suite.repeat) + 1)
     ]
     twice = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
     if twice:
         raise SuiteError(f"{suite_path}: {twice[0]} is wanted twice", remedy="name each board and kernel set once")
     return jobs
+
+
+def _labels(libraries: Sequence[str]) -> list[tuple[str, str]]:
+    """(folder, what a job's id says): the last part of the folder where that tells them apart."""
+    names = [Path(library).name for library in libraries]
+    distinct = len(set(names)) == len(names)
+    return list(zip(libraries, names if distinct else libraries, strict=True))
 
 
 def _is_wanted(entry: ModelEntry, target: TargetEntry) -> bool:
@@ -92,9 +103,10 @@ def _job(
     kernels: str,
     number: int,
     library: str,
+    label: str,
 ) -> Job:
     place = target.board or f"rig:{target.rig}"
-    parts = [model.name, place, kernels or "default", *([f"tflm={library}"] if library else [])]
+    parts = [model.name, place, kernels or "default", *([f"tflm={label}"] if label else [])]
     metrics = suite.metrics_of(entry)
     return Job(
         id="/".join(parts) + (f"#{number}" if number > 1 else ""),
@@ -112,6 +124,8 @@ def _job(
         trial_timeout_s=entry.trial_timeout_s or suite.trial_timeout_s,
         step_bytes=entry.step_bytes or suite.step_bytes,
         seed=suite.seed if entry.seed is None else entry.seed,
+        runs=suite.runs if any(METRICS[name].kind is Kind.TIMING for name in metrics) else 0,
+        certify=suite.certify,
         tflm=library,
     )
 

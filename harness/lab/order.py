@@ -9,7 +9,8 @@ from harness.record.schema import ErrorRecord, SweepRecord
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """Sweep one model. ``results`` is the job's own folder: its records, its journal, its transcript."""
+    """Sweep one model. ``results`` is the job's own folder: its records, its journal, its transcript. ``tflm`` is the
+    folder of a TFLM library that takes the place of the registered ones."""
 
     job_id: str
     model_path: str
@@ -21,6 +22,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     fill: float | None = None
     inputs: tuple[str, ...] = ()
     step_bytes: int = 16
+    runs: int = 0
+    certify: bool = False
+    interpreter: str = ""
     timeout_s: float = 600.0
     trial_timeout_s: float = 20.0
     results: str

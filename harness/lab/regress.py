@@ -29,6 +29,7 @@ from harness.lab.run_folder import RESUME_WITHIN_S, RunFolder, identity_of, now_
 from harness.lab.scheduler import Plan, Scheduler, Watcher
 from harness.lab.selection import Expression, Shard
 from harness.lab.suite import Suite, baselines_folder, read_suite
+from harness.lab.upgrade import upgrades
 from harness.record.lab_run import ConditionsRecord, JobRecord, JobStatus, RigRecord, RunRecord
 
 #: Rigs of the host board where no lab file says otherwise: it is only a process, but it uses a core.
@@ -161,7 +162,8 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
     done += scheduler.run()
     seconds = time.monotonic() - started
     record = _run_record(prepared, folder, done, scheduler.rig_records(), seconds, resumed=len(resumed))
-    return msgspec.structs.replace(record, notes=tuple(notes))
+    changes = upgrades(record.jobs, request.tflm) if request.tflm else ()
+    return msgspec.structs.replace(record, notes=tuple(notes), upgrades=changes)
 
 
 def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path]) -> Order:
@@ -176,6 +178,10 @@ def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path])
         fill=job.entry.fill,
         inputs=job.entry.inputs,
         step_bytes=job.step_bytes,
+        runs=job.runs,
+        certify=job.certify and rig.board != "host",
+        # what each category takes is told by the recording interpreter only
+        interpreter="recording" if job.tflm else "",
         timeout_s=job.timeout_s,
         trial_timeout_s=job.trial_timeout_s,
         results=str(folder),
@@ -189,6 +195,8 @@ def _hopeless(job: Job, rigs: Sequence[RigEntry]) -> JobRecord | None:
         return _ended(job, JobStatus.ERROR, job.model.problem, int(ExitCode.USAGE))
     if job.model.problem:
         return _ended(job, JobStatus.FAILED, job.model.problem, int(ExitCode.RESULT_BAD))
+    if job.tflm and job.board == "host":
+        return _ended(job, JobStatus.SKIPPED, "the host board has one TFLM, that of the package tflite-micro", 0)
     if not any(fits(job, rig) for rig in rigs):
         wanted = f"no rig is called {job.rig}" if job.rig else f"no rig has a {job.board}"
         return _ended(job, JobStatus.SKIPPED, wanted, 0)

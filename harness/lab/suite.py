@@ -78,7 +78,8 @@ class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One suite file. ``retries``: tries after the first one, for errors of rigs and links. ``bench_after``: that many
-    such errors in a row take a rig out of the run."""
+    such errors in a row take a rig out of the run. ``runs``: timed Invokes where a time is measured. ``certify``: prove
+    each minimum in firmwares whose arena is a constant."""
 
     name: Name
     models: Annotated[tuple[ModelEntry, ...], msgspec.Meta(min_length=1)]
@@ -90,6 +91,8 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     baselines: BaselineSettings = BaselineSettings()
     seed: Annotated[int, msgspec.Meta(ge=0)] = 1
     step_bytes: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 16
+    runs: Annotated[int, msgspec.Meta(ge=1, le=100000)] = 10
+    certify: bool = False
     repeat: Count = 1
     retries: Annotated[int, msgspec.Meta(ge=0, le=10)] = 2
     bench_after: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3

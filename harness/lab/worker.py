@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from harness.firmware.registry import VARIABLE
 from harness.inputs import InputChoice
 from harness.lab.order import Message, Order, Result, Told
 from harness.lab.protocol_lines import protocol_tail
@@ -60,6 +61,9 @@ def request_of(order: Order) -> SweepRequest:
         results=results,
         transcript=results / "transcript.jsonl",
         rig=None if order.board == "host" else order.rig,
+        interpreter=order.interpreter or None,
+        runs=order.runs,
+        certify=order.certify,
     )
 
 
@@ -67,6 +71,8 @@ def carry_out(order: Order, reporter: _Reporter) -> Result:
     """Never raises: what goes wrong is in the result."""
     started = time.monotonic()
     request = request_of(order)
+    if order.tflm:
+        os.environ[VARIABLE] = order.tflm
     try:
         draft = sweep_model(request, reporter)
         record = keep_record(draft)

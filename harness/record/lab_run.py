@@ -11,6 +11,7 @@ from enum import Enum
 import msgspec
 
 from harness.record.schema import ErrorRecord
+from harness.record.upgrade import UpgradeRecord
 
 SCHEMA = "harness.regress"
 SCHEMA_VERSION = 1
@@ -132,6 +133,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobRecord, ...] = ()
     exit_code: int = 0
     notes: tuple[str, ...] = ()
+    upgrades: tuple[UpgradeRecord, ...] = ()
 
     def count(self, status: JobStatus) -> int:
         return sum(job.status is status for job in self.jobs)

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
+from harness.report.upgrade_table import upgrade_report
 from harness.units import safe_text
 
 STYLES = {
@@ -33,6 +34,7 @@ def run_report(run: RunRecord, record_path: str) -> list[RenderableType]:
             for metric in job.metrics
             if metric.status in {MetricStatus.IMPROVED, MetricStatus.NO_BASELINE} and metric.message
         ]
+    parts += upgrade_report(run.upgrades)
     for rig in run.rigs:
         used = f" busy {100 * rig.busy_s / run.seconds:.0f} %" if run.seconds and rig.attempts else ""
         if rig.benched:

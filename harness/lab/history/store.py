@@ -143,12 +143,12 @@ class HistoryStore:
                 for number, trial in enumerate(trials, start=1)
             ],
         )
-        operators = getattr(sweep, "operators", ()) or ()
+        profile = sweep.timing.profile if sweep.timing else None
         self._insert(
             "operators",
             [
-                {"result_id": result_id, "position": at, "name": row.name, "cycles": row.cycles}
-                for at, row in enumerate(operators)
+                {"result_id": result_id, "position": at, "name": row.name, "cycles": row.count}
+                for at, row in enumerate(profile.operators if profile else ())
             ],
         )
         facts = _environment(sweep)
@@ -196,7 +196,7 @@ def _result_row(result_id: str, run_id: str, job: JobRecord, sweep: SweepRecord 
 def _environment(sweep: SweepRecord) -> list[tuple[str, Any]]:
     """What the device told of itself, one fact a row."""
     facts: list[tuple[str, Any]] = [("harness_version", sweep.harness_version)]
-    for part in (sweep.device, getattr(sweep, "environment", None)):
+    for part in (sweep.device, sweep.environment):
         if isinstance(part, msgspec.Struct):
             values = msgspec.structs.asdict(part)
             facts += [(name, value) for name, value in values.items() if isinstance(value, str | int | float)]
