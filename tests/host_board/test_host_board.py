@@ -120,6 +120,17 @@ def test_the_board_works_after_a_crash(rig: Rig) -> None:
     assert rig.bench.run(AMPLE, None, soon()).trial.outcome is Outcome.WORKS
 
 
+def test_a_kill_from_outside_is_a_reset_without_a_fault_record(rig: Rig) -> None:
+    """The kernel killed the process for want of memory: that says nothing about the arena."""
+    before = rig.bench.boot(soon())
+    supervisor = rig.board._process.pid
+    (firmware,) = [pid for pid in _processes_of(supervisor) if pid != supervisor]
+    os.kill(firmware, signal.SIGKILL)
+    assert rig.device.await_boot_line(soon())
+    after = rig.device.hello(soon())
+    assert (after.boot_count, after.fault_pending) == (before.boot_count + 1, 0)
+
+
 def test_one_trial_per_boot(rig: Rig) -> None:
     rig.bench.run(AMPLE, None, soon())
     with pytest.raises(RefusedError, match="one trial per boot"):

@@ -104,8 +104,9 @@ class Supervisor:
             return
         self._child = 0
         if status != 0:
-            self._memory.note_fault(self._fault_record(status))
             self._idle_crashes += 1
+            if not _was_killed(status):
+                self._memory.note_fault(self._fault_record(status))
         if self._idle_crashes <= _MAX_IDLE_CRASHES:
             self._boot()
 
@@ -115,6 +116,11 @@ class Supervisor:
         text = self._log.tail(DETAIL_CHARS)
         stage, arena = self._memory.stage, self._memory.arena_bytes
         return FaultRecord(kind, stage, arena, 0, 0, 0, 0, 0, 0, 0, number, text)
+
+
+def _was_killed(status: int) -> bool:
+    """By somebody else (an operator, the kernel out of memory): like a lost supply, it leaves no fault record."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}
 
 
 def die_with_parent() -> None:
