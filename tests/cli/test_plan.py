@@ -401,6 +401,7 @@ def test_a_record_without_sizes_is_refused(
     assert (code, message in err) == (2, True), err
 
 
+@pytest.mark.backend
 def test_open_dimensions_are_noted_and_planned_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "open.tflite"
     path.write_bytes(open_model())
