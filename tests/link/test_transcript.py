@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.deadline import Deadline
-from harness.device.client import Device
+from harness.device.bench import Bench
+from harness.device.client import Device, UnsupportedError
 from harness.errors import LinkError, UsageError
-from harness.link.transcript import ReplayedLink, TranscribedLink, read_transcript
-from tests.device.fakes import QUICK, FakeDevice, FakeLink, nonces
+from harness.link.transcript import Passage, ReplayedLink, TranscribedLink, read_transcript
+from harness.probe.protocol import FlashImage
+from harness.trial import Outcome
+from harness.wire.frame import Frame, FrameReader
+from harness.wire.input_plan import InputPlan
+from harness.wire.messages import NUMBERS, HelloRequest
+from tests.device.fakes import QUICK, FakeDevice, FakeLink, FakeProbe, nonces
 
 
 def record_session(path: Path) -> int:
@@ -65,3 +72,42 @@ def test_damage_in_the_middle_names_the_line(tmp_path: Path) -> None:
     path.write_text("".join(lines))
     with pytest.raises(UsageError, match="line 3 is not a passage"):
         read_transcript(path)
+
+
+#: A sweep of examples/hello.tflite on the host board, written by protocol 1.0 and never changed.
+HOST_SESSION = Path(__file__).parent / "host-session-1.0.jsonl"
+
+
+def session_nonces(passages: list[Passage]) -> Iterator[int]:
+    """The nonces that the host chose, in order: those of its hellos."""
+    reader = FrameReader()
+    for passage in passages:
+        for piece in reader.feed(passage.data) if passage.direction == "out" else ():
+            if isinstance(piece, Frame) and piece.type == NUMBERS[HelloRequest]:
+                yield piece.nonce
+
+
+class NoProbe(FakeProbe):
+    """A transcript cannot be reset: its next passage is the boot."""
+
+    def reset(self, deadline: Deadline) -> None:
+        pass
+
+
+def test_a_sweep_on_real_tflm_replays_to_the_same_minimum() -> None:
+    """Protocol 1.0 stays readable: what a device said then still gives the same trials."""
+    passages = read_transcript(HOST_SESSION)
+    device = Device(ReplayedLink(passages), nonces=session_nonces(passages))
+    hello = device.hello(Deadline.after(5))
+    device.environment(Deadline.after(5))
+    with pytest.raises(UnsupportedError):
+        device.sizes(Deadline.after(5))
+    image = FlashImage(build_id=hello.build_id.hex(), model_sha256=hello.model_sha256.hex())
+    bench = Bench(NoProbe(FakeDevice()), device, image, InputPlan.seeded(1), trial_timeout_s=5)
+    ample = bench.run(18320, None, Deadline.after(5))
+    assert (ample.trial.outcome, ample.trial.used_bytes) == (Outcome.WORKS, 1504)
+    device.allocations(Deadline.after(5))
+    assert ample.report is not None
+    assert bench.run(1936, ample.report.output_digest, Deadline.after(5)).trial.outcome is Outcome.WORKS
+    failed = bench.run(1920, ample.report.output_digest, Deadline.after(5)).trial
+    assert (failed.outcome, failed.detail) == (Outcome.TOO_SMALL, "Too many buffers (max is 3)")
