@@ -148,6 +148,11 @@ class Node:
                 remedy="convert the model again with what this kernel supports, or use another kernel set",
             )
 
+    def expect(self, condition: bool, cause: str) -> None:
+        """TFLITE_DCHECK: builds with assertions halt, release builds (the wheel) go on. Only a warning."""
+        if not condition:
+            self.warn(f"TFLM built with assertions halts here: {cause}")
+
     def ensure_type(self, tensor: LiveTensor, *types: TensorType) -> None:
         self.ensure(tensor.type in types, f"Type {type_name(tensor.type)} ({int(tensor.type)}) not supported.")
 

@@ -95,8 +95,10 @@ def assign_variable(node: Node) -> None:
 
 @register("READ_VARIABLE")
 def read_variable(node: Node) -> None:
-    node.ensure_counts(inputs=1, outputs=1)
-    node.ensure_type(node.temp_input(0), TensorType.RESOURCE)
+    one_each = node.input_count == node.output_count == 1
+    node.expect(one_each, "NumInputs(node) == 1 && NumOutputs(node) == 1 was not true.")
+    handle = node.temp_input(0)
+    node.expect(handle.type == TensorType.RESOURCE, "input_resource_id_tensor->type == kTfLiteResource was not true.")
 
 
 @register("CIRCULAR_BUFFER", init="OpDataCircularBuffer", custom=True)

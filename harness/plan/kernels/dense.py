@@ -38,7 +38,7 @@ def fully_connected_cmsis_nn(node: Node) -> None:
     node.ensure(source.type in (_FLOAT, *_INTEGER), "Input data type not supported")
     pairs = ((_FLOAT, _FLOAT), (_INT16, _INT8), (_INT8, _INT4), (_INT8, _INT8))
     node.ensure((source.type, weights.type) in pairs, _HYBRID)
-    node.ensure(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
+    node.expect(2 <= output.rank <= 4, f"output_dim_count >= 2 and <= 4 was not true ({output.rank}).")
     per_channel = _quantize_fully_connected(node, source, weights, bias, output)
     plain_int8 = source.type == _INT8 and weights.type == _INT8
     node.ensure(
@@ -83,8 +83,7 @@ def _quantize_fully_connected(
         node.persist(4 * channels, "per-channel shifts")
     else:
         _ensure_multiplier(node, source.scale * weights.scale, bias, output)
-    if weights.zero_point != 0:
-        node.warn(f"TFLM built with assertions halts here: the filter's zero point is {weights.zero_point}, not 0")
+    node.expect(weights.zero_point == 0, f"filter->params.zero_point == 0 was not true ({weights.zero_point}).")
     node.ensure_activation_range(output)
     return channels > 1
 

@@ -26,10 +26,10 @@ def split_v(node: Node) -> None:
 def slice_(node: Node) -> None:
     node.ensure_counts(inputs=3, outputs=1)
     source, begin, size, output = (*(node.temp_input(index) for index in range(3)), node.temp_output())
-    node.ensure_same_type(source, output)
-    node.ensure_same_type(begin, size)
-    node.ensure_type(begin, _INT32, _INT64)
-    node.ensure(source.rank <= 5, "NumDimensions(input) <= kMaxDim was not true.")
+    node.expect(source.type == output.type, "input->type == output->type was not true.")
+    node.expect(begin.type == size.type, "begin->type == size->type was not true.")
+    node.expect(begin.type in (_INT32, _INT64), "begin->type == kTfLiteInt32 || kTfLiteInt64 was not true.")
+    node.expect(source.rank <= 5, "NumDimensions(input) <= kMaxDim was not true.")
 
 
 @register("STRIDED_SLICE", init="StridedSliceParams")
