@@ -45,7 +45,7 @@ def target_for(
     interpreter: Interpreter | str | None = None,
 ) -> PlanTarget:
     """A target with the rest filled in: Cortex-M4, CMSIS-NN and the plain interpreter; for ``host`` (or ABI lp64) what
-    the PyPI wheel is. Raises UsageError for a core or an ABI that does not exist."""
+    the PyPI wheel is. Raises UsageError for a name that does not exist."""
     if core is None:
         core = HOST if abi == LP64 else "cortex-m4"
     core = core_named(core).name

@@ -104,8 +104,17 @@ def test_cores_by_their_short_and_long_names() -> None:
     assert not core_named("cortex-m33+nodsp").dsp
     assert not core_named("Cortex-M0+").dsp
     assert not core_named("cortex-m55+nomve").mve
+    assert target_for("m4").core == "cortex-m4"
     with pytest.raises(UsageError, match="no core is named cortex-a53"):
         core_named("cortex-a53")
+
+
+def test_a_kernel_set_or_interpreter_that_does_not_exist_names_those_that_do() -> None:
+    with pytest.raises(UsageError, match='no kernel set is named "esp_nn"') as caught:
+        target_for(kernels="esp_nn")
+    assert caught.value.remedy == "choose one of reference, cmsis_nn"
+    with pytest.raises(UsageError, match='no interpreter is named "fast"'):
+        target_for(interpreter="fast")
 
 
 def test_a_custom_operator_without_a_rule_makes_the_plan_an_estimate_that_names_it() -> None:
