@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from harness.abi import ILP32, LP64, abi_named
+from harness.errors import UsageError
 from harness.plan.core import core_named
+from harness.units import quoted
 
 
 class Kernels(str, Enum):
@@ -51,6 +54,19 @@ def target_for(
     core = core_named(core).name
     host = core == HOST
     abi = abi or (LP64 if host else ILP32)
-    kernels = Kernels(kernels) if kernels else Kernels.REFERENCE if host else Kernels.CMSIS_NN
-    interpreter = Interpreter(interpreter) if interpreter else Interpreter.RECORDING if host else Interpreter.PLAIN
-    return PlanTarget(abi, core, kernels, interpreter, abi_named(abi).tflm_commit)
+    kernels = kernels or (Kernels.REFERENCE if host else Kernels.CMSIS_NN)
+    interpreter = interpreter or (Interpreter.RECORDING if host else Interpreter.PLAIN)
+    commit = abi_named(abi).tflm_commit
+    return PlanTarget(abi, core, _member(Kernels, kernels), _member(Interpreter, interpreter), commit)
+
+
+_Choice = TypeVar("_Choice", Kernels, Interpreter)
+
+
+def _member(choices: type[_Choice], name: str) -> _Choice:
+    try:
+        return choices(name)
+    except ValueError:
+        names = ", ".join(choice.value for choice in choices)
+        kind = "kernel set" if choices is Kernels else "interpreter"
+        raise UsageError(f"no {kind} is named {quoted(name)}", remedy=f"choose one of {names}") from None
