@@ -5,11 +5,15 @@ The harness never contains or compiles TFLM's sources: it links what TFLM's own 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from harness.board.record import Fpu, HardwareBoard
 from harness.errors import ExitCode, HarnessError, UsageError
@@ -133,10 +137,11 @@ def _inspect(
     folder: Path, archive: Path, include_dirs: tuple[Path, ...], commit: str, kernels: str, strip: bool
 ) -> TflmLibrary:
     data = archive.read_bytes()
-    symbols = defined_symbols(data, archive)
-    attributes = _common_attributes(archive, data)
+    digest = hashlib.sha256(data).hexdigest()
+    facts = _archive_facts(archive, data, digest)
+    attributes = facts.attributes
     told_commit = _commit_of(archive, folder)
-    read_kernels = "cmsis_nn" if any(name.startswith("arm_convolve") for name in symbols) else "reference"
+    read_kernels = facts.kernels
     if kernels and kernels != read_kernels:
         raise LibraryError(
             f"{archive}: its symbols say {read_kernels} kernels, not {kernels}", remedy="leave --kernels away"
@@ -147,18 +152,50 @@ def _inspect(
         root=folder,
         archive=archive,
         include_dirs=include_dirs,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=digest,
         arch=CPU_ARCHS.get(attributes.cpu_arch, f"Tag_CPU_arch {attributes.cpu_arch}"),
         cpu_arch=attributes.cpu_arch,
         fpu=fpu,
         float_abi=attributes.float_abi,
         short_enums=attributes.enum_size == 1,
         kernels=read_kernels,
-        compression=any("CompressedTensor" in name for name in symbols),
+        compression=facts.compression,
         strip_error_strings=strip,
         commit=commit or told_commit,
         declared=tuple(declared),
     )
+
+
+class _ArchiveFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What reading a whole archive tells: kept by its hash, since reading takes half a second."""
+
+    attributes: BuildAttributes
+    kernels: str
+    compression: bool
+
+
+def _archive_facts(archive: Path, data: bytes, digest: str) -> _ArchiveFacts:
+    kept = _facts_folder() / f"{digest[:40]}.json"
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(kept.read_bytes(), type=_ArchiveFacts)
+    symbols = defined_symbols(data, archive)
+    facts = _ArchiveFacts(
+        attributes=_common_attributes(archive, data),
+        kernels="cmsis_nn" if any(name.startswith("arm_convolve") for name in symbols) else "reference",
+        compression=any("CompressedTensor" in name for name in symbols),
+    )
+    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(msgspec.json.encode(facts))
+        part.replace(kept)
+    return facts
+
+
+def _facts_folder() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("tflm-harness", appauthor=False)) / "archives"
 
 
 def _common_attributes(archive: Path, data: bytes) -> BuildAttributes:

@@ -62,7 +62,6 @@ class Toolchain:
             "--specs=nano.specs",
             "-Wl,--gc-sections",
             "-Wl,--fatal-warnings",
-            "-Wl,--no-warn-rwx-segments",
             f"-Wl,-Map={map_file}",
             f"-T{script}",
             *(str(path) for path in objects),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_members_compiled_differently_are_refused(fake_root: Path, tmp_path: Pat
     other = build_fake_tflm(fake_root, "cortex-m4") / "fake_tflm.o"
     renamed = tmp_path / "soft.o"
     shutil.copy(other, renamed)
-    os.spawnlp(os.P_WAIT, "arm-none-eabi-ar", "ar", "q", str(mixed / "lib/libtensorflow-microlite.a"), str(renamed))
+    archive = mixed / "lib" / "libtensorflow-microlite.a"
+    subprocess.run(["arm-none-eabi-ar", "q", str(archive), str(renamed)], check=True, timeout=60)
     with pytest.raises(LibraryMismatchError, match="different core, float ABI or enum size"):
         inspect_tree(mixed)
 

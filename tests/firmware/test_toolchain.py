@@ -92,7 +92,6 @@ def test_the_link_line_has_no_semihosting_and_no_start_files() -> None:
         "--specs=nano.specs",
         "-Wl,--gc-sections",
         "-Wl,--fatal-warnings",
-        "-Wl,--no-warn-rwx-segments",
         "-Wl,-Map=/o/firmware.map",
         "-T/b/link.ld",
         "/c/1.o",
