@@ -123,7 +123,7 @@ def test_no_mutant_raises_anything_but_a_model_file_error(round_: int) -> None:
     for _ in range(MUTANTS):
         data, known = rng.choice(seeds)
         mutant = mutate(data, known, rng)
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             model = parse_model(mutant, lenient=True)
         except ModelFileError as error:
@@ -134,8 +134,8 @@ def test_no_mutant_raises_anything_but_a_model_file_error(round_: int) -> None:
             findings = check_model(model, rng.choice(("reference", "cmsis_nn")))
             judged += any(finding.severity.value == "refused" for finding in findings)
             assert all(finding.message and finding.where for finding in findings)
-        slowest = max(slowest, time.perf_counter() - started)
-    assert slowest < 1.0
+        slowest = max(slowest, time.process_time() - started)
+    assert slowest < 1.0  # of this process: other programs do not count
     # the mutations must neither all be caught at the door nor all pass
     assert MUTANTS // 10 < parsed < MUTANTS * 9 // 10
     assert judged > parsed // 4
