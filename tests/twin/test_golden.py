@@ -50,6 +50,7 @@ def test_a_twin_measures_what_was_measured_elsewhere(
     request = SweepRequest(
         shared_dir / "models" / f"{model}.tflite",
         f"sim:{BOARDS[core]}",
+        interpreter="recording",
         results=tmp_path,
         reference=False,
         timeout_s=900,
