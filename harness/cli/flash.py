@@ -37,6 +37,7 @@ _PATH = click.Path(path_type=Path)
 def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | None, **options: Any) -> None:
     """Flash a model's firmware or an ELF, read it back and compare it whole, reset, and hear what runs."""
     from harness.board.catalogue import load_hardware_board
+    from harness.cli.rig_choice import chosen_rig
     from harness.errors import UsageError
     from harness.sweep import flashing
 
@@ -45,7 +46,7 @@ def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | N
     board = load_hardware_board(board_name, options["boards_dirs"])
     request = flashing.FlashRequest(
         board=board,
-        rig=_rig(board, options),
+        rig=chosen_rig(board_name, options),
         source=source,
         restore=restore,
         kernels=options["kernels"],
@@ -60,22 +61,6 @@ def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | N
         print(json.dumps(_document(board, outcome), indent=1))
     else:
         _print(board, outcome)
-
-
-def _rig(board: HardwareBoard, options: dict[str, Any]) -> Any:
-    import msgspec
-
-    from harness.board.lab_file import RigEntry
-    from harness.errors import UsageError
-    from harness.rig.opening import rig_for
-
-    entry = rig_for(board, options["rig_name"])
-    if not options["faults"] and not options["pace"]:
-        return entry
-    if not board.is_simulated:
-        raise UsageError("--sim-fault and --pace are for twins", remedy=f"take --board sim:{board.name}")
-    entry = entry or RigEntry(name=board.base_name, board=board.name)
-    return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])
 
 
 def _confirmed(board: HardwareBoard, yes: bool) -> bool:

@@ -27,7 +27,10 @@ _OPTIONS = (
     click.option(
         "--boards-dir", "boards_dirs", multiple=True, type=click.Path(path_type=Path), help="Your own boards."
     ),
-    click.option("--rig", metavar="NAME", help="Which of the rigs in lab.yaml, where several have the board."),
+    click.option("--rig", "rig_name", metavar="NAME", help="Which rig of lab.yaml, where several have the board."),
+    click.option("--transport", type=click.Choice(["uart", "rtt"]), default="uart", help="rtt: through the probe."),
+    click.option("--sim-fault", "faults", multiple=True, metavar="NAME[=N]", help="For a twin: put a defect into it."),
+    click.option("--pace", is_flag=True, help="For a twin: take the time that a real board would."),
     click.option("--kernels", type=click.Choice(["reference", "cmsis_nn"]), help="Kernel set (default: the board's)."),
     click.option(
         "--interpreter",
@@ -62,6 +65,7 @@ def run_options(command: _F) -> _F:
 
 def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int = 1) -> SweepRequest:
     """The request for model ``number`` of ``total``; options that a command does not have keep their defaults."""
+    from harness.cli.rig_choice import chosen_rig
     from harness.inputs import InputChoice
     from harness.sweep.request import SweepRequest
 
@@ -83,9 +87,10 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
         resume=not options.get("fresh", False),
         results=options["results"],
         transcript=transcript,
-        rig=_rig(options),
+        rig=chosen_rig(options["board"], options),
         save_foreign=not options["no_save"],
         warm_up=options["warm_up"],
+        transport=options["transport"],
         **own,
     )
 
@@ -113,15 +118,6 @@ def run_models(requests: list[SweepRequest], job: Job, as_json: bool, done: str)
     elif len(requests) > 1:
         _print_summary(records, len(requests), done)
     return max([code, *(int(draft.exit_code) for draft in drafts)])
-
-
-def _rig(options: dict[str, Any]) -> Any:
-    if options["rig"] is None:
-        return None
-    from harness.board.catalogue import load_board
-    from harness.rig.opening import rig_for
-
-    return rig_for(load_board(options["board"], options["boards_dirs"]), options["rig"])
 
 
 def _run_all(requests: list[SweepRequest], job: Job, progress: Any) -> Iterator[tuple[Draft, Any]]:

@@ -12,6 +12,7 @@ from harness.deadline import Deadline
 from harness.errors import ProbeError
 from harness.link.ports import list_ports
 from harness.link.protocol import Link
+from harness.link.rtt_link import RttLink
 from harness.link.serial_link import SerialLink
 from harness.probe.attached import attached_probes
 from harness.probe.protocol import FlashImage, Probe
@@ -45,7 +46,11 @@ class LockedProbe:
 
 
 def open_hardware(
-    board: HardwareBoard, entry: RigEntry | None, save_to: Path | None, own_mark: bytes
+    board: HardwareBoard,
+    entry: RigEntry | None,
+    save_to: Path | None,
+    own_mark: bytes,
+    rtt_address: int | None = None,
 ) -> tuple[Probe, Link]:
     """Raises ProbeError (absent, busy), UsageError (a choice is needed) or LinkError (the port does not open)."""
     uid = probe_uid(board, entry)
@@ -53,6 +58,8 @@ def open_hardware(
     lock = RigLock(f"rig {rig} (probe {uid})")
     try:
         probe = LockedProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock)
+        if rtt_address is not None:
+            return probe, RttLink(probe.probe, rtt_address)
         return probe, SerialLink(serial_url(uid, entry), board.uart.baud)
     except BaseException:
         lock.release()

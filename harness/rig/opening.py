@@ -21,13 +21,15 @@ class RigOptions:
     """``interpreter``: recording or preserve_all, for the host board (elsewhere it is part of the firmware).
     ``transcript`` is the file that the link's traffic is written to. ``rig``: which of the lab's entries; None: the
     only one that fits the board. ``save_to``: where a firmware that is not ours is kept before it is overwritten; None:
-    nowhere. ``own_mark``: bytes that every firmware of ours has."""
+    nowhere. ``own_mark``: bytes that every firmware of ours has. ``rtt_address``: talk through the probe, by the RTT
+    control block there, instead of a serial port."""
 
     interpreter: str = "recording"
     transcript: Path | None = None
     rig: RigEntry | None = None
     save_to: Path | None = None
     own_mark: bytes = b""
+    rtt_address: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,15 @@ def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:
 def _open_hardware(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.hardware import open_hardware
 
-    return open_hardware(_with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark)
+    return open_hardware(
+        _with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark, options.rtt_address
+    )
 
 
 def _open_twin(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.twin import open_twin
 
-    return open_twin(_with_chip(board), options.rig or rig_for(board), options.own_mark)
+    return open_twin(_with_chip(board), options.rig or rig_for(board), options.own_mark, options.rtt_address)
 
 
 def _with_chip(board: Board) -> HardwareBoard:

@@ -8,6 +8,7 @@ from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.link.protocol import Link
+from harness.link.rtt_link import RttLink
 from harness.link.serial_link import SerialLink
 from harness.probe.protocol import FlashImage, Probe
 from harness.probe.pyocd_probe import PyOcdProbe
@@ -37,10 +38,12 @@ class PluggedProbe:
         desk.unplug(self.uid)
 
 
-def open_twin(board: HardwareBoard, entry: RigEntry | None, own_mark: bytes) -> tuple[Probe, Link]:
+def open_twin(
+    board: HardwareBoard, entry: RigEntry | None, own_mark: bytes, rtt_address: int | None = None
+) -> tuple[Probe, Link]:
     """A fresh twin with the entry's faults; one behind a server (``harness sim serve``) is opened as hardware is."""
     if entry and entry.is_remote:
-        return open_hardware(board, entry, None, own_mark)
+        return open_hardware(board, entry, None, own_mark, rtt_address)
     from harness.probe.session import import_pyocd
     from harness.sim import desk, injection
 
@@ -51,6 +54,8 @@ def open_twin(board: HardwareBoard, entry: RigEntry | None, own_mark: bytes) -> 
         for text in entry.faults if entry else ():
             injection.inject(text, twin)
         probe = PluggedProbe(PyOcdProbe(board, uid, rig=entry.name if entry else board.name, own_mark=own_mark), uid)
+        if rtt_address is not None:
+            return probe, RttLink(probe.probe, rtt_address)
         return probe, SerialLink(twin.endpoint.url, board.uart.baud)
     except BaseException:
         desk.unplug(uid)

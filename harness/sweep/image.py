@@ -12,7 +12,7 @@ import msgspec
 
 from harness.board.record import Board, HardwareBoard
 from harness.errors import UsageError
-from harness.firmware.config import FirmwareConfig, Interpreter
+from harness.firmware.config import FirmwareConfig, Interpreter, Transport
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library
 from harness.model.graph import Model
@@ -29,6 +29,11 @@ class Program:
 
     image: FlashImage
     firmware: FirmwareImage | None = None
+
+    @property
+    def rtt_address(self) -> int | None:
+        """Where the RTT control block is, in a firmware that talks so."""
+        return self.firmware.symbols.get("_SEGGER_RTT") if self.firmware else None
 
     def symbol_at(self, address: int) -> str:
         """The function that the address is in, or ``""``."""
@@ -73,6 +78,7 @@ class CrossFirmware:
     interpreter: str
     library: TflmLibrary
     folder: Path
+    transport: str = "uart"
 
     def program(self, model: Model, predicted_bytes: int) -> Program:
         """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
@@ -84,12 +90,13 @@ class CrossFirmware:
             capacity_bytes=max(least.capacity_bytes, layout.largest_arena_bytes(STATIC_DATA_LIMIT_BYTES)) // 16 * 16,
             arena_region=layout.arena_place,
             interpreter=Interpreter(self.interpreter),
+            transport=Transport(self.transport),
         )
-        return self._built(model, config, "")
+        return self._built(model, config, "" if self.transport == "uart" else f"-{self.transport}")
 
     def static_program(self, model: Model, arena_bytes: int, region: str) -> Program:
         """An image whose arena in ``region`` has this size as a constant."""
-        config = FirmwareConfig(arena_bytes, True, region, Interpreter(self.interpreter))
+        config = FirmwareConfig(arena_bytes, True, region, Interpreter(self.interpreter), Transport(self.transport))
         return self._built(model, config, f"-static-{arena_bytes}")
 
     def _built(self, model: Model, config: FirmwareConfig, suffix: str) -> Program:
@@ -111,7 +118,7 @@ def firmware_for(board: Board, request: SweepRequest) -> Firmware:
     target = target_for(board.core, kernels=request.kernels, interpreter=interpreter)
     chip = msgspec.structs.replace(board, name=board.base_name, kind="hardware")
     library = choose_library(Registry().libraries(), chip, target.kernels.value)
-    return CrossFirmware(chip, target, interpreter, library, request.results / "firmware")
+    return CrossFirmware(chip, target, interpreter, library, request.results / "firmware", request.transport)
 
 
 def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:

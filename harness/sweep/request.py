@@ -22,7 +22,7 @@ class SweepRequest:
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
     ours before it is overwritten. ``runs`` timed Invokes follow ``warm_up`` untimed ones; 0: none. ``certify``
     proves the minimum in firmwares whose arena is a constant. ``arena_bytes`` is what a measurement without a search
-    takes for the smallest arena."""
+    takes for the smallest arena. ``transport`` rtt: talk through the probe, without a UART."""
 
     model_path: Path
     board: str
@@ -44,6 +44,7 @@ class SweepRequest:
     runs: int | None = None
     certify: bool = False
     arena_bytes: int | None = None
+    transport: str = "uart"
 
     def runs_on(self, timing: str) -> int:
         """Timed runs: as asked; by default some on a chip or twin, none on the host board, whose times say nothing

@@ -118,7 +118,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
     plan = _plan(model, firmware, request, draft)
     progress.stage("build")
     program = firmware.program(model, plan.min_exact_bytes if plan else _UNPLANNED_BYTES)
-    with open_rig(board, rig_options(request, firmware.interpreter)) as rig:
+    with open_rig(board, rig_options(request, firmware.interpreter, program.rtt_address)) as rig:
         progress.stage("flash")
         flashes = rig.probe.flash(program.image, deadline)
         device = Device(rig.link, on_text=progress.device_text)
@@ -159,7 +159,7 @@ def bench_for(rig: OpenRig, device: Device, program: Program, inputs: ModelInput
     )
 
 
-def rig_options(request: SweepRequest, interpreter: str) -> RigOptions:
+def rig_options(request: SweepRequest, interpreter: str, rtt_address: int | None = None) -> RigOptions:
     """What the request says about the rig."""
     return RigOptions(
         interpreter,
@@ -167,6 +167,7 @@ def rig_options(request: SweepRequest, interpreter: str) -> RigOptions:
         request.rig,
         save_to=request.results / "saved-firmware" if request.save_foreign else None,
         own_mark=BOOT_LINE_PREFIX.encode(),
+        rtt_address=rtt_address,
     )
 
 

@@ -109,6 +109,16 @@ def test_a_sweep_on_an_emulated_board_finds_the_minimum(board: str, sweep: Calla
     assert record.measured.timing == "instructions"
 
 
+@pytest.mark.parametrize("board", ["nucleo-f746zg", "nrf52840dk"])
+def test_a_board_without_a_wired_uart_talks_through_the_probe(board: str, sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep(board, "silent", transport="rtt")
+    assert record.status == "ok", record.error
+    assert record.measured is not None
+    assert record.search is not None
+    assert record.measured.used_bytes == USED
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+
+
 @pytest.mark.parametrize(
     "faults",
     [("drop=400",), ("duplicate=300",), ("corrupt=350",), ("drop-in=250",), ("echo",), ("garbage=200",)],

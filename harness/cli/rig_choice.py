@@ -1,0 +1,27 @@
+"""Which rig the options of a command mean: ``--rig``, ``--sim-fault`` and ``--pace``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.board.lab_file import RigEntry
+
+
+def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
+    """None: the only rig with such a board. Raises UsageError for a rig or a fault that does not fit."""
+    if not (options["rig_name"] or options["faults"] or options["pace"]):
+        return None
+    import msgspec
+
+    from harness.board.catalogue import load_board
+    from harness.errors import UsageError
+    from harness.rig.opening import rig_for
+
+    board = load_board(board_name, options["boards_dirs"])
+    entry = rig_for(board, options["rig_name"])
+    if not options["faults"] and not options["pace"]:
+        return entry
+    if not board.is_simulated:
+        raise UsageError("--sim-fault and --pace are for twins", remedy=f"take --board sim:{board.name}")
+    entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
+    return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])
