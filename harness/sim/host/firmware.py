@@ -169,8 +169,8 @@ class HostFirmware:
             capabilities=self._capabilities(),
             boot_count=self._memory.boots,
             fault_pending=int(self._memory.fault is not None),
-            input_count=len(self._input_types),
-            output_count=len(self._output_types),
+            input_count=min(len(self._input_types), 255),
+            output_count=min(len(self._output_types), 255),
         )
 
     def _capabilities(self) -> int:
