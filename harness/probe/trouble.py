@@ -38,7 +38,7 @@ _CAUSES = (
         r"errno 13|access denied|insufficient permissions|permission denied",
         "probe.no_permission",
         "this user may not open the probe",
-        "add a udev rule for the probe (docs/lab.md), then plug it in again",
+        "add a udev rule for the probe (docs/rigs.md), then plug it in again",
     ),
     _cause(
         r"errno 16|resource busy|already open|in use|claim",
