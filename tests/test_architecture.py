@@ -52,6 +52,7 @@ OWNERS = {
     "tflite": {"model"},
     "yaml": {"board", "lab"},
     "sqlalchemy": {"lab"},
+    "labgrid": {"lab"},
 }
 
 

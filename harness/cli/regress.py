@@ -49,7 +49,7 @@ def regress(suite: Path | None, schema: bool, only_list: bool, as_json: bool, **
 
     Jobs run in parallel, one at a time on each rig. A run that was killed goes on where it was.
     """
-    from harness.lab.regress import prepare, regress
+    from harness.lab.regress import prepare, regress, with_places
     from harness.lab.suite import suite_schema
 
     if schema:
@@ -61,8 +61,8 @@ def regress(suite: Path | None, schema: bool, only_list: bool, as_json: bool, **
     if only_list:
         _print_list(prepared, as_json)
         return 0
-    watcher = Console(len(prepared.jobs))
-    run, path = regress(prepared, watcher)
+    with with_places(prepared) as complete:
+        run, path = regress(complete, Console(len(complete.jobs)))
     _write_reports(run, options)
     if as_json:
         print(_document(run, path))
@@ -88,6 +88,7 @@ def _request(suite: Path, options: dict[str, Any]) -> RegressRequest:
         repeat=options["repeat"],
         max_minutes=options["max_minutes"],
         resume=not options["fresh"],
+        coordinator="" if options["lab_path"] else os.environ.get("LG_COORDINATOR", ""),
         tflm=parse_vary(options["vary"]) if options["vary"] is not None else (),
     )
 

@@ -6,8 +6,9 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -39,7 +40,8 @@ _MAX_HOST_RIGS = 4
 @dataclass(frozen=True, slots=True)
 class RegressRequest:
     """``history`` is a path or database URL, "" for none. ``resume``: go on from an unfinished run of the same suite;
-    ``resume_within_s`` is how old it may be. ``tflm`` names the libraries of an upgrade run."""
+    ``resume_within_s`` is how old it may be. ``tflm`` names the libraries of an upgrade run. ``coordinator``: address of a labgrid coordinator
+    whose places are rigs too."""
 
     suite_path: Path
     lab_path: Path | None = None
@@ -54,6 +56,7 @@ class RegressRequest:
     resume_within_s: float = RESUME_WITHIN_S
     lease_timeout_s: float = 3600.0
     tflm: tuple[str, ...] = ()
+    coordinator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Prepared:
     jobs: tuple[Job, ...]
     rigs: tuple[RigEntry, ...]
     baselines: BaselineStore
+    has_lab_file: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def prepare(request: RegressRequest) -> Prepared:
@@ -78,7 +83,25 @@ def prepare(request: RegressRequest) -> Prepared:
     if not jobs and not request.shard:
         raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
-    return Prepared(request, suite, tuple(jobs), rigs_for(find_lab(request.lab_path), jobs), baselines)
+    lab = find_lab(request.lab_path)
+    return Prepared(request, suite, tuple(jobs), rigs_for(lab, jobs), baselines, lab is not None)
+
+
+@contextmanager
+def with_places(prepared: Prepared) -> Iterator[Prepared]:
+    """The same with the free places of the labgrid coordinator, acquired until the context ends."""
+    if not prepared.request.coordinator:
+        yield prepared
+        return
+    from harness.lab.labgrid_places import acquired_rigs
+
+    with acquired_rigs(
+        prepared.request.coordinator, lambda rig: any(fits(job, rig) for job in prepared.jobs)
+    ) as places:
+        taken = {place.board for place in places.rigs}
+        # without a lab file, rigs are guessed from the boards: a place is better than a guess
+        own = [rig for rig in prepared.rigs if prepared.has_lab_file or rig.board not in taken]
+        yield replace(prepared, rigs=(*own, *places.rigs), notes=places.notes)
 
 
 def rigs_for(lab: Lab | None, jobs: Sequence[Job]) -> tuple[RigEntry, ...]:
@@ -123,16 +146,16 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
     if resumed:
         watcher.resumed(folder.run_id, len(resumed))
 
-    notes: list[str] = []
+    missed: list[str] = []
 
     def keep_job(record: JobRecord, result: Result | None) -> None:
         folder.keep_job(record)
         try:
-            if store is not None and not notes:
+            if store is not None and not missed:
                 store.add_result(folder.run_id, record, result.record if result else None)
         except HistoryError as exc:
             # a database that is away must not end a night: the run's folder holds everything
-            notes.append(f"{exc.message}; later: harness history --import {folder.path.as_posix()}")
+            missed.append(f"{exc.message}; later: harness history --import {folder.path.as_posix()}")
 
     runnable: list[Job] = []
     for job in open_jobs:
@@ -163,7 +186,7 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
     seconds = time.monotonic() - started
     record = _run_record(prepared, folder, done, scheduler.rig_records(), seconds, resumed=len(resumed))
     changes = upgrades(record.jobs, request.tflm) if request.tflm else ()
-    return msgspec.structs.replace(record, notes=tuple(notes), upgrades=changes)
+    return msgspec.structs.replace(record, notes=(*prepared.notes, *missed), upgrades=changes)
 
 
 def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path]) -> Order:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from harness.firmware.registry import VARIABLE
+from harness.firmware.registry import VARIABLE, Registry
 from harness.inputs import InputChoice
 from harness.lab.order import Message, Order, Result, Told
 from harness.lab.protocol_lines import protocol_tail
@@ -53,7 +53,7 @@ def request_of(order: Order) -> SweepRequest:
         model_path=Path(order.model_path),
         board=order.board,
         boards_dirs=tuple(Path(folder) for folder in order.boards_dirs),
-        kernels=order.kernels or None,
+        kernels=order.kernels or (_only_kernels() if order.tflm else None),
         inputs=InputChoice(order.seed, order.fill, tuple(Path(name) for name in order.inputs)),
         step_bytes=order.step_bytes,
         timeout_s=order.timeout_s,
@@ -67,13 +67,19 @@ def request_of(order: Order) -> SweepRequest:
     )
 
 
+def _only_kernels() -> str | None:
+    """The kernel set of the libraries that are there, where they have one: what a library of an upgrade run is for."""
+    kernels = {library.kernels for library in Registry().libraries()}
+    return kernels.pop() if len(kernels) == 1 else None
+
+
 def carry_out(order: Order, reporter: _Reporter) -> Result:
     """Never raises: what goes wrong is in the result."""
     started = time.monotonic()
-    request = request_of(order)
     if order.tflm:
         os.environ[VARIABLE] = order.tflm
     try:
+        request = request_of(order)
         draft = sweep_model(request, reporter)
         record = keep_record(draft)
     except Exception as exc:

@@ -48,7 +48,9 @@ class ServedTwin:
         except BaseException:
             desk.unplug(self._uid)
             raise
-        self.probe = f"remote:{request.host}:{self._server.port}"
+        # pyOCD's thread notes the port only after it has said that it started; the socket knows it already
+        port = self._server._server.server_address[1]
+        self.probe = f"remote:{request.host}:{port}"
 
     def _serve_probe(self, request: ServeRequest) -> Any:
         from pyocd.core.session import Session
