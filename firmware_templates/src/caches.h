@@ -9,6 +9,7 @@
 namespace harness {
 
 inline void start_caches() {
+  if (!kStartCaches) return;
   if (kHasInstructionCache) {
     barrier();
     reg(scs::kIciallu) = 0;

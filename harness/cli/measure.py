@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harness.cli.model_runs import request_of, run_models, run_options
+from harness.cli.model_runs import requests_of, run_models, run_options
 
 
 @click.command()
@@ -19,5 +19,4 @@ def measure(models: tuple[Path, ...], as_json: bool, **options: Any) -> int:
     """Time models on a board: runs, operators, stack, and the clock they were measured with."""
     from harness.sweep.flow import measure_model
 
-    requests = [request_of(path, options, number, len(models)) for number, path in enumerate(models, start=1)]
-    return run_models(requests, measure_model, as_json, "times")
+    return run_models(requests_of(models, options), measure_model, as_json, "times")

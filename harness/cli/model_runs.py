@@ -45,6 +45,26 @@ _OPTIONS = (
     click.option("--timeout", type=_SECONDS, default=600.0, show_default=True, help="Seconds per model."),
     click.option("--trial-timeout", type=_SECONDS, default=20.0, show_default=True, help="Seconds per trial."),
     click.option("--warm-up", type=click.IntRange(0, 1000), default=1, show_default=True, help="Untimed runs first."),
+    click.option(
+        "--arena-region", default="", metavar="NAME", help="Memory for the arena: dtcm, sram1, sram1+sram2, …"
+    ),
+    click.option(
+        "--optimise",
+        type=click.Choice(["Os", "O2", "O3"]),
+        default="Os",
+        show_default=True,
+        help="For the harness's own sources; TFLM comes compiled.",
+    ),
+    click.option(
+        "--cache", type=click.Choice(["on", "off"]), default="on", show_default=True, help="Caches of the chip."
+    ),
+    click.option(
+        "--vary",
+        "vary",
+        multiple=True,
+        metavar="KEY=A,B",
+        help="Run under each choice: kernels, interpreter, arena-region, optimise, cache. All combinations.",
+    ),
     click.option("--no-check", is_flag=True, help="Go on with a model that the checks refuse."),
     click.option("--no-reference", is_flag=True, help="Do not compare the outputs with LiteRT's."),
     click.option("--no-save", is_flag=True, help="Do not keep a firmware that is not ours before it is overwritten."),
@@ -63,11 +83,22 @@ def run_options(command: _F) -> _F:
     return command
 
 
+def requests_of(models: tuple[Path, ...], options: dict[str, Any]) -> list[SweepRequest]:
+    """A request for each model and each variant."""
+    from harness.cli.variants import parse_variants, varied
+
+    pairs = [(path, variant) for path in models for variant in parse_variants(options["vary"])]
+    return [
+        varied(request_of(path, options, number, len(pairs)), variant)
+        for number, (path, variant) in enumerate(pairs, start=1)
+    ]
+
+
 def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int = 1) -> SweepRequest:
-    """The request for model ``number`` of ``total``; options that a command does not have keep their defaults."""
+    """The request for run ``number`` of ``total``; options that a command does not have keep their defaults."""
     from harness.cli.rig_choice import chosen_rig
     from harness.inputs import InputChoice
-    from harness.sweep.request import SweepRequest
+    from harness.sweep.request import BuildChoice, Strategy, SweepRequest
 
     transcript: Path | None = options["transcript"]
     if transcript and total > 1:
@@ -89,6 +120,8 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
         transcript=transcript,
         rig=chosen_rig(options["board"], options),
         save_foreign=not options["no_save"],
+        build=BuildChoice(options["arena_region"], options["optimise"], options["cache"] == "on"),
+        strategy=Strategy(options.get("strategy", Strategy.GUIDED)),
         warm_up=options["warm_up"],
         transport=options["transport"],
         **own,
@@ -116,6 +149,7 @@ def run_models(requests: list[SweepRequest], job: Job, as_json: bool, done: str)
     if as_json:
         print(_document(records))
     elif len(requests) > 1:
+        _print_matrix(records)
         _print_summary(records, len(requests), done)
     return max([code, *(int(draft.exit_code) for draft in drafts)])
 
@@ -153,9 +187,21 @@ def print_record(record: Any) -> None:
         console.print(part, soft_wrap=isinstance(part, Text))  # paths stay whole
 
 
+def _print_matrix(records: list[Any]) -> None:
+    if any(record.variant for record in records):
+        from harness.cli.console import stdout_console
+        from harness.report.matrix_table import matrix_table
+
+        stdout_console().print(matrix_table(records))
+
+
+def _runs(records: list[Any]) -> str:
+    return "runs" if any(record.variant for record in records) else "models"
+
+
 def _print_summary(records: list[Any], total: int, done: str) -> None:
     bad = [record for record in records if record.status != "ok"]
-    print(f"{len(records) - len(bad)} of {total} models have {done}")
+    print(f"{len(records) - len(bad)} of {total} {_runs(records)} have {done}")
     for record in bad:
         reason = record.error.code if record.error else record.status
         print(f"  {safe_text(record.model.path)}: {record.status} ({reason})")

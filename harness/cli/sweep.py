@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harness.cli.model_runs import request_of, run_models, run_options
+from harness.cli.model_runs import requests_of, run_models, run_options
 
 
 @click.command()
@@ -22,6 +22,13 @@ from harness.cli.model_runs import request_of, run_models, run_options
 )
 @click.option("--runs", type=click.IntRange(0, 1_000_000), help="Timed runs (default: 10 on a chip, 0 on the host).")
 @click.option("--certify", is_flag=True, help="Prove the minimum in two firmwares with a constant arena.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["guided", "reflash"]),
+    default="guided",
+    show_default=True,
+    help="reflash builds and flashes for every size: to compare with.",
+)
 @click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
 @run_options
 def sweep(models: tuple[Path, ...], as_json: bool, **options: Any) -> int:
@@ -31,5 +38,4 @@ def sweep(models: tuple[Path, ...], as_json: bool, **options: Any) -> int:
     """
     from harness.sweep.flow import sweep_model
 
-    requests = [request_of(path, options, number, len(models)) for number, path in enumerate(models, start=1)]
-    return run_models(requests, sweep_model, as_json, "a minimum")
+    return run_models(requests_of(models, options), sweep_model, as_json, "a minimum")

@@ -72,7 +72,7 @@ def build_firmware(
     layout = plan_layout(board, config)
     tools = toolchain or find_toolchain()
     until = deadline or Deadline.after(_BUILD_TIMEOUT_S)
-    texts = render_board(board, layout, config.transport) | render_model(model, config, methods)
+    texts = render_board(board, layout, config.transport, caches=config.caches) | render_model(model, config, methods)
     identity = _build_identity(texts, model, board, library, config, tools)
     texts["build_info.cc"] = render_build_info(
         {

@@ -31,7 +31,8 @@ class FirmwareConfig:
 
     ``arena_region`` is a memory of the board or contiguous ones joined by ``+``; empty: the first of the board's
     places that is large enough. ``optimise`` is for the harness's own sources: TFLM comes compiled. ``inputs`` are
-    baked into flash, one per model input, empty bytes: none.
+    baked into flash, one per model input, empty bytes: none. ``caches`` False leaves the core's caches, the flash
+    accelerator and the prefetch off.
     """
 
     capacity_bytes: int
@@ -42,4 +43,5 @@ class FirmwareConfig:
     optimise: str = "-Os"
     stack_bytes: int | None = None
     watchdog_s: int = 120
+    caches: bool = True
     inputs: tuple[bytes, ...] = field(default=(), repr=False)

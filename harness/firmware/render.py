@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.board.record import Family, HardwareBoard, UartDriver
 from harness.errors import BuildError
 from harness.firmware.config import FirmwareConfig, Transport
@@ -99,10 +101,15 @@ def resource_variables(model: Model) -> int:
     return 0 if handles == 0 else 1 << (handles - 1).bit_length()
 
 
-def render_board(board: HardwareBoard, layout: MemoryLayout, transport: Transport) -> dict[str, str]:
+def render_board(
+    board: HardwareBoard, layout: MemoryLayout, transport: Transport, *, caches: bool = True
+) -> dict[str, str]:
     """Sources that depend on the board alone, plus the linker script: file name → text."""
     environment = _environment()
-    facts = _board_facts(board)
+    if not caches:
+        off = msgspec.structs.replace(board.caches, flash_accelerator=False, prefetch=False)
+        board = msgspec.structs.replace(board, caches=off)
+    facts = _board_facts(board) | {"start_caches": caches}
     uart = "rtt" if transport is Transport.RTT else "nrf_uarte" if _is_nrf(board) else "stm32"
     texts = {
         "board.h": _render(environment, "board.h.j2", facts),

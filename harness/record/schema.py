@@ -225,6 +225,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     model: ModelIdentity
     board: str
     kernels: str
+    variant: dict[str, str] = {}
     status: str
     error: ErrorRecord | None = None
     inputs: str = ""

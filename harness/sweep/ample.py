@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.deadline import Deadline
-from harness.device.bench import Bench, TrialRun
-from harness.device.client import UnsupportedError
+from harness.device.bench import TrialRun
+from harness.device.client import Device, UnsupportedError
 from harness.errors import DeviceError, DoesNotFitError, HarnessError, LinkError, UnfitModelError
 from harness.trial import Reason, Trial
 from harness.units import align_down, align_up, format_size, safe_text
@@ -40,10 +40,10 @@ def ample_sizes(predicted_bytes: int, capacity_bytes: int) -> Iterator[int]:
         yield second
 
 
-def tflm_log(bench: Bench, deadline: Deadline) -> str:
+def tflm_log(device: Device, deadline: Deadline) -> str:
     """What TFLM printed since boot, on one line; empty where the device does not keep it."""
     try:
-        data = bench.device.read_object(ReadObject.LOG, 0, 64, deadline.sooner(5.0))
+        data = device.read_object(ReadObject.LOG, 0, 64, deadline.sooner(5.0))
     except (LinkError, DeviceError, UnsupportedError):
         return ""
     lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines() if line.strip()]

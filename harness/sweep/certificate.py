@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.errors import DeviceError
 from harness.record.schema import CertificateRecord, StaticTrialRecord
-from harness.sweep.image import CrossFirmware
-from harness.sweep.session import Session, bench_for
+from harness.sweep.reflash import run_static
+from harness.sweep.session import Session
 from harness.sweep.trials import TrialSeries
-from harness.trial import Outcome, Reason, Trial
+from harness.trial import Outcome, Trial
 from harness.units import format_size
 
 
@@ -17,36 +17,31 @@ def certify(session: Session, series: TrialSeries) -> CertificateRecord:
     result = series.result()
     assert result.min_bytes is not None and series.measured is not None, "certified is what a search has found"
     digest = int(series.measured.output_digest, 16)
-    works, build, flashes = _run_static(session, result.min_bytes, digest)
+    flashed_before = session.flashes
+    works, build = _run_static(session, result.min_bytes, digest)
     if works.outcome is not Outcome.WORKS:
         raise _disproved(works, "works with a runtime arena of that size and not with a static one")
     below = result.min_bytes - result.step_bytes
     fails = None
     if below > 0:
-        trial, build_below, flashes_below = _run_static(session, below, digest)
-        flashes += flashes_below
+        trial, build_below = _run_static(session, below, digest)
         if trial.outcome is Outcome.WORKS:
             raise _disproved(trial, "fails with a runtime arena of that size and works with a static one")
         fails = _static_record(trial, build_below)
-    return CertificateRecord(_static_record(works, build), fails, flashes)
+    return CertificateRecord(_static_record(works, build), fails, session.flashes - flashed_before)
 
 
-def _run_static(session: Session, arena_bytes: int, digest: int) -> tuple[Trial, str, int]:
-    """(trial, build id, flashes) of a firmware with a static arena."""
-    session.progress.stage(f"certify {format_size(arena_bytes)}: build")
-    firmware, first = session.firmware, session.program.firmware
-    assert isinstance(firmware, CrossFirmware) and first is not None, "refused where the sweep began"
-    program = firmware.static_program(session.model, arena_bytes, first.arena_region)
-    session.progress.stage(f"certify {format_size(arena_bytes)}: flash")
-    flashes = session.rig.probe.flash(program.image, session.deadline)
-    bench = bench_for(session.rig, session.device, program, session.inputs, session.request)
-    trial = bench.run(arena_bytes, digest, session.deadline).trial
+def _run_static(session: Session, arena_bytes: int, digest: int) -> tuple[Trial, str]:
+    """(trial, build id) of a firmware with a static arena."""
+    session.progress.stage(f"certify {format_size(arena_bytes)}")
+    run, program = run_static(session, arena_bytes, digest, session.deadline)
+    trial = run.trial
     session.progress.stage(f"certify {format_size(arena_bytes)}: {trial.outcome.value}")
-    if trial.outcome is Outcome.ERROR or trial.reason is Reason.LINK_LOST:
+    if trial.outcome is Outcome.ERROR:
         raise DeviceError(
             f"the static arena of {format_size(arena_bytes)} gave no answer: {trial.detail}", remedy="run again"
         )
-    return trial, program.image.build_id, flashes
+    return trial, program.image.build_id
 
 
 def _static_record(trial: Trial, build_id: str) -> StaticTrialRecord:

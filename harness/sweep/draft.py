@@ -86,6 +86,7 @@ class Draft:
             model=self.model,
             board=self.request.board,
             kernels=self.kernels,
+            variant=dict(self.request.variant),
             status=self.status,
             error=self.error,
             inputs=self.inputs,

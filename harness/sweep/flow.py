@@ -15,7 +15,8 @@ from harness.sweep import evidence
 from harness.sweep.certificate import certify
 from harness.sweep.draft import Draft
 from harness.sweep.measuring import measure_session
-from harness.sweep.request import Progress, SweepRequest
+from harness.sweep.reflash import ReflashBench
+from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.sweep.session import Session, open_session
 from harness.sweep.trials import TrialSeries
 from harness.units import safe_text
@@ -82,6 +83,8 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
                 journal.clear()
             progress.stage("search")
             series.run_ample(session.ample_sizes(), session.observation.take)
+            if request.strategy is Strategy.REFLASH:
+                series.bench, series.predicted_bytes = ReflashBench(session), series.ample_bytes // 2
             result = series.search()
         finally:
             _keep_trials(series, session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from harness.plan.target import Interpreter as PlanInterpreter
 from harness.plan.target import Kernels, PlanTarget, target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import require_tflm
-from harness.sweep.request import SweepRequest
+from harness.sweep.request import BuildChoice, Strategy, SweepRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +78,39 @@ class CrossFirmware:
     interpreter: str
     library: TflmLibrary
     folder: Path
+    build: BuildChoice
     transport: str = "uart"
 
     def program(self, model: Model, predicted_bytes: int) -> Program:
         """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
         from harness.firmware.layout import STATIC_DATA_LIMIT_BYTES, plan_layout
 
-        least = FirmwareConfig(capacity_bytes=max(16, predicted_bytes))
+        least = self._config(max(16, predicted_bytes), self.build.arena_region)
         layout = plan_layout(self.board, least)
-        config = FirmwareConfig(
-            capacity_bytes=max(least.capacity_bytes, layout.largest_arena_bytes(STATIC_DATA_LIMIT_BYTES)) // 16 * 16,
-            arena_region=layout.arena_place,
-            interpreter=Interpreter(self.interpreter),
-            transport=Transport(self.transport),
-        )
-        return self._built(model, config, "" if self.transport == "uart" else f"-{self.transport}")
+        capacity = max(least.capacity_bytes, layout.largest_arena_bytes(STATIC_DATA_LIMIT_BYTES)) // 16 * 16
+        return self._built(model, self._config(capacity, layout.arena_place), "")
 
     def static_program(self, model: Model, arena_bytes: int, region: str) -> Program:
         """An image whose arena in ``region`` has this size as a constant."""
-        config = FirmwareConfig(arena_bytes, True, region, Interpreter(self.interpreter), Transport(self.transport))
+        config = replace(self._config(arena_bytes, region), static_arena=True)
         return self._built(model, config, f"-static-{arena_bytes}")
+
+    def _config(self, capacity_bytes: int, region: str) -> FirmwareConfig:
+        return FirmwareConfig(
+            capacity_bytes,
+            arena_region=region,
+            interpreter=Interpreter(self.interpreter),
+            optimise=f"-{self.build.optimise}",
+            caches=self.build.caches,
+            transport=Transport(self.transport),
+        )
 
     def _built(self, model: Model, config: FirmwareConfig, suffix: str) -> Program:
         from harness.firmware.build import build_firmware
 
-        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}{suffix}"
+        caches = "" if config.caches else "-uncached"
+        place = f"{config.arena_region}{config.optimise}{caches}-{self.transport}"
+        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}-{place}{suffix}"
         built = build_firmware(model, self.board, self.library, config, self.folder / name)
         return Program(FlashImage(built.build_id, model.sha256, built.segments, model.path), built)
 
@@ -118,15 +126,16 @@ def firmware_for(board: Board, request: SweepRequest) -> Firmware:
     target = target_for(board.core, kernels=request.kernels, interpreter=interpreter)
     chip = msgspec.structs.replace(board, name=board.base_name, kind="hardware")
     library = choose_library(Registry().libraries(), chip, target.kernels.value)
-    return CrossFirmware(chip, target, interpreter, library, request.results / "firmware", request.transport)
+    folder = request.results / "firmware"
+    return CrossFirmware(chip, target, interpreter, library, folder, request.build, request.transport)
 
 
 def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
-    if request.certify:
+    if request.certify or request.strategy is Strategy.REFLASH or request.build != BuildChoice():
         raise UsageError(
-            "the host board has no firmware, so no static arena to certify",
-            remedy="leave --certify away, or name a board or a twin",
-            code="certify.not_on_board",
+            "the host board has no firmware that could be built or flashed in another way",
+            remedy="leave --certify, --strategy, --arena-region, --optimise and --cache away, or name a board or twin",
+            code="build.not_on_board",
         )
     if request.kernels not in {None, Kernels.REFERENCE.value}:
         raise UsageError(

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 from harness.board.lab_file import RigEntry
 from harness.inputs import InputChoice
 from harness.trial import Trial
+
+
+class Strategy(str, Enum):
+    """GUIDED: one flash, the search starts at the plan, each trial is a reset. REFLASH: the naive way, kept to compare
+    with: no plan, and a firmware built and flashed for every size."""
+
+    GUIDED = "guided"
+    REFLASH = "reflash"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildChoice:
+    """How a firmware is built; the host board has none. ``arena_region`` empty: the first of the board's places that
+    is large enough. ``optimise`` is for the harness's own sources: TFLM comes compiled."""
+
+    arena_region: str = ""
+    optimise: str = "Os"
+    caches: bool = True
+
 
 #: Timed runs when nothing is said.
 DEFAULT_RUNS = 10
@@ -20,9 +40,10 @@ class SweepRequest:
     on with a model that the checks refuse. ``kernels`` and ``interpreter`` None: the board's own; a chip gets the plain
     interpreter, which is the one that is shipped, the host board the recording one. ``results`` is the folder of
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
-    ours before it is overwritten. ``runs`` timed Invokes follow ``warm_up`` untimed ones; 0: none. ``certify``
-    proves the minimum in firmwares whose arena is a constant. ``arena_bytes`` is what a measurement without a search
-    takes for the smallest arena. ``transport`` rtt: talk through the probe, without a UART."""
+    ours before it is overwritten. ``build`` says how a firmware is built. ``runs`` timed Invokes follow ``warm_up``
+    untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes`` is what
+    a measurement without a search takes for the smallest arena. ``variant`` names what of a matrix this run is, for the
+    record. ``transport`` rtt: talk through the probe, without a UART."""
 
     model_path: Path
     board: str
@@ -40,11 +61,14 @@ class SweepRequest:
     transcript: Path | None = None
     rig: RigEntry | None = None
     save_foreign: bool = True
+    build: BuildChoice = field(default_factory=BuildChoice)
+    strategy: Strategy = Strategy.GUIDED
     warm_up: int = 1
     runs: int | None = None
     certify: bool = False
     arena_bytes: int | None = None
     transport: str = "uart"
+    variant: tuple[tuple[str, str], ...] = ()
 
     def runs_on(self, timing: str) -> int:
         """Timed runs: as asked; by default some on a chip or twin, none on the host board, whose times say nothing

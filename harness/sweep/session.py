@@ -25,8 +25,9 @@ from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.interview import interview
 from harness.sweep.observation import Observation
-from harness.sweep.request import Progress, SweepRequest
+from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.trial import Outcome, Reason
+from harness.units import align_down
 from harness.wire import messages as wire
 from harness.wire.messages import BOOT_LINE_PREFIX
 
@@ -83,9 +84,12 @@ class Session:
             "build": self.program.image.build_id,
             "inputs": self.inputs.source,
             "step": self.request.step_bytes,
+            "strategy": self.request.strategy.value,
         }
 
     def ample_sizes(self) -> Iterator[int]:
+        if self.request.strategy is Strategy.REFLASH:
+            return iter([align_down(self.hello.capacity_bytes, 16)])
         return ample_sizes(self.predicted_bytes, self.hello.capacity_bytes)
 
     def run_ample(self) -> tuple[TrialRun, int]:
@@ -96,7 +100,7 @@ class Session:
                 return run, size
             if run.trial.reason is not Reason.ALLOC_FAILED:
                 break
-        raise ample_failure(run, tflm_log(self.bench, self.deadline) if run.report else "")
+        raise ample_failure(run, tflm_log(self.device, self.deadline) if run.report else "")
 
 
 @contextmanager

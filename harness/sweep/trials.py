@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from harness.deadline import Deadline
-from harness.device.bench import Bench, TrialRun
+from harness.device.bench import TrialRun
+from harness.device.client import Device
 from harness.errors import DeviceError
 from harness.record.journal import Journal, JournalEntry
 from harness.record.schema import MeasuredRecord, ReferenceRecord
@@ -20,11 +22,20 @@ from harness.trial import Outcome, Reason, Trial
 Observe = Callable[[TrialRun], tuple[MeasuredRecord, ReferenceRecord | None]]
 
 
+class TrialRunner(Protocol):
+    """Runs one trial on a fresh boot: a Bench, or one that flashes first."""
+
+    @property
+    def device(self) -> Device: ...
+
+    def run(self, arena_bytes: int, ample_digest: int | None, deadline: Deadline) -> TrialRun: ...
+
+
 @dataclass(slots=True)
 class TrialSeries:
     """``trials`` in order; after the ample run ``measured``, ``reference`` and ``ample_bytes`` are set."""
 
-    bench: Bench
+    bench: TrialRunner
     journal: Journal
     progress: Progress
     deadline: Deadline
@@ -68,7 +79,7 @@ class TrialSeries:
             self.trials.append(run.trial)
             if run.trial.reason is not Reason.ALLOC_FAILED:
                 break
-        raise ample_failure(run, tflm_log(self.bench, self.deadline) if run.report else "")
+        raise ample_failure(run, tflm_log(self.bench.device, self.deadline) if run.report else "")
 
     @property
     def spec(self) -> SearchSpec:

@@ -26,7 +26,7 @@ from harness.record.schema import SweepRecord
 from harness.rig.opening import RigOptions, open_rig
 from harness.sweep.draft import Draft
 from harness.sweep.flow import keep_record, measure_model, sweep_model
-from harness.sweep.request import Progress, SilentProgress, SweepRequest
+from harness.sweep.request import BuildChoice, Progress, SilentProgress, Strategy, SweepRequest
 from harness.units import align_up
 from tests.firmware.fake_tflm import build_fake_tflm
 
@@ -251,3 +251,30 @@ def test_a_measurement_in_too_small_an_arena_is_an_error(sweep: Callable[..., Sw
     assert record.error is not None
     assert record.error.code == "trial.does_not_work"
     assert record.timing is None
+
+
+def test_the_naive_way_flashes_for_every_size_and_finds_the_same(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", strategy=Strategy.REFLASH, runs=0)
+
+    assert record.status == "ok", record.error
+    assert record.search is not None
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+    assert record.search.flashes == len(record.search.trials) >= 10
+
+
+def test_variants_are_built_and_recorded(sweep: Callable[..., SweepRecord]) -> None:
+    uncached = sweep(
+        "nucleo-f746zg",
+        job=measure_model,
+        runs=2,
+        build=BuildChoice(arena_region="dtcm", optimise="O2", caches=False),
+        variant=(("cache", "off"),),
+    )
+
+    assert uncached.status == "ok", uncached.error
+    assert uncached.variant == {"cache": "off"}
+    environment = uncached.environment
+    assert environment is not None
+    assert (environment.arena_region, environment.optimisation) == ("dtcm", "-O2")
+    assert (environment.icache_enabled, environment.dcache_enabled) == (False, False)
+    assert environment.flash_accelerator_enabled is False
