@@ -1,7 +1,8 @@
 """A minimum by the plan-guided sweep against the naive way (build and flash for every size), on the same twin.
 
 Runs with the TFLM library that is registered (or named by HARNESS_TFLM); without one it is left out. The object cache
-is warm for both. What of the guided sweep is neither build nor flash nor the emulated board's own time is the harness's.
+is warm for both. What of the guided sweep is neither build nor flash nor the emulated board's own
+time is the harness's.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ class SweepRequest:
     interpreter, which is the one that is shipped, the host board the recording one. ``results`` is the folder of
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
     ours before it is overwritten. ``build`` says how a firmware is built. ``runs`` timed Invokes follow ``warm_up``
-    untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes`` is what
-    a measurement without a search takes for the smallest arena. ``variant`` names what of a matrix this run is, for the
-    record. ``transport`` rtt: talk through the probe, without a UART."""
+    untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes``:
+    what a measurement without a search takes for the smallest arena. ``variant`` names what of a matrix this run is,
+    for the record. ``transport`` rtt: talk through the probe, without a UART."""
 
     model_path: Path
     board: str
