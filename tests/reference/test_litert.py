@@ -38,3 +38,9 @@ def test_a_model_that_it_refuses_is_told_not_raised() -> None:
 def test_a_run_that_does_not_end_is_ended() -> None:
     run = run_litert((EXAMPLES / "hello.tflite").read_bytes(), [b"\0"], 0.001)
     assert run.refused == "did not return in 0.001 s"
+
+
+def test_an_operator_without_a_reference_kernel_is_computed_by_the_optimised_one(shared_dir: Path) -> None:
+    model = (shared_dir / "models" / "synth_elu_int8.tflite").read_bytes()
+    run = run_litert(model, [np.zeros(64, np.int8).tobytes()], 60)
+    assert "Didn't find op" not in run.refused
