@@ -68,7 +68,8 @@ def package_parts(declared: Sequence[str], lookup: Lookup = installed_version) -
             if name not in parts and name not in own and _applies(requirement, extra):
                 tied = name in TIED_TO_BACKEND and backend == "ai-edge-litert"
                 specifier = SpecifierSet() if tied else requirement.specifier
-                parts[name] = _package(name, specifier, needed_for, lookup(name), required=not extra)
+                extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+                parts[name] = _package(name, specifier, needed_for, lookup(name), required=not extra, extras=extras)
     return [*parts.values(), _backend(requirements, backend, lookup), _tflm(requirements, lookup)]
 
 
@@ -98,8 +99,10 @@ def _applies(requirement: Requirement, extra: str) -> bool:
     return ("extra ==" in str(marker)) == bool(extra) and marker.evaluate({"extra": extra})
 
 
-def _package(name: str, specifier: SpecifierSet, needed_for: str, version: str | None, *, required: bool) -> Part:
-    remedy = f'python -m pip install "{name}{specifier}"'
+def _package(
+    name: str, specifier: SpecifierSet, needed_for: str, version: str | None, *, required: bool, extras: str = ""
+) -> Part:
+    remedy = f'python -m pip install "{name}{extras}{specifier}"'
     if version is None:
         return Part(Kind.PACKAGE, name, Status.MISSING, needed_for, remedy=remedy, required=required)
     if not specifier.contains(version, prereleases=True):

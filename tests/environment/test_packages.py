@@ -75,6 +75,12 @@ def test_a_missing_extra_is_not_fatal_and_names_what_falls_away() -> None:
     assert gaps["sweep on the host board"] == []
 
 
+def test_the_remedy_keeps_the_extras_of_a_requirement() -> None:
+    declared = ["tflite-runtime==2.14.0", 'psycopg[binary]>=3.1; extra == "postgres"']
+    psycopg = next(part for part in package_parts(declared, INSTALLED.get) if part.name == "psycopg")
+    assert (psycopg.needed_for, psycopg.remedy) == ("PostgreSQL", 'python -m pip install "psycopg[binary]>=3.1"')
+
+
 def test_tflm_without_a_wheel_for_the_platform_is_unavailable_not_missing() -> None:
     declared = ["click", 'tflite-micro==0.dev1; sys_platform == "plan9"', "tflite-runtime==2.14.0"]
     parts = package_parts(declared, {"click": "8.2.0", "tflite-runtime": "2.14.0"}.get)
