@@ -288,6 +288,7 @@ def _image(
         "segments": facts.segments,
         "sections": sizes,
         "symbols": facts.symbols,
+        "functions": {name: facts.symbols[name] & ~1 for name in facts.functions},
         "owners": parse_map(map_path.read_text(encoding="utf-8", errors="replace")),
         "operator_kernels": operator_kernels(model, library.kernels, facts.functions),
         "largest_arena_bytes": layout.largest_arena_bytes(data_bytes),

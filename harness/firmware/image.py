@@ -36,9 +36,9 @@ class FirmwareImage:
     """A linked and checked firmware.
 
     ``build_id`` is what the firmware answers in its hello, 32 hex digits. ``segments`` are (load address, bytes) of
-    what is flashed, in address order. ``sections`` are sizes in bytes. ``symbols`` are addresses of the symbols that
-    the tool reads or shows. ``kernels`` is ``reference`` or ``cmsis_nn``; ``operator_kernels`` says for each operator
-    of the model which of the two is linked.
+    what is flashed, in address order. ``sections`` are sizes in bytes. ``symbols`` are the values of all symbols,
+    ``functions`` the start addresses of the functions. ``kernels`` is ``reference`` or ``cmsis_nn``;
+    ``operator_kernels`` says for each operator of the model which of the two is linked.
     """
 
     elf_path: Path
@@ -60,6 +60,7 @@ class FirmwareImage:
     segments: tuple[tuple[int, bytes], ...] = field(repr=False)
     sections: Mapping[str, int]
     symbols: Mapping[str, int] = field(repr=False)
+    functions: Mapping[str, int] = field(repr=False)
     owners: Mapping[str, OwnerSizes]
     operator_kernels: Mapping[str, str]
     largest_arena_bytes: int
@@ -78,7 +79,7 @@ class FirmwareImage:
     def symbol_at(self, address: int) -> str:
         """The name of the function that ``address`` is in, or ``""``."""
         name, start = "", -1
-        for symbol, value in self.symbols.items():
+        for symbol, value in self.functions.items():
             if start < value <= address & ~1:
                 name, start = symbol, value
-        return name
+        return name if any(base <= start < base + len(data) for base, data in self.segments) else ""

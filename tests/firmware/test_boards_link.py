@@ -101,3 +101,14 @@ def test_the_same_build_has_the_same_id_and_another_another(build_fake: Builder)
         build_fake("nucleo-f446re", kernels="reference").build_id,
     }
     assert len(others | {first.build_id}) == 6
+
+
+def test_an_address_is_given_its_function_and_nothing_else(build_fake: Builder) -> None:
+    image = build_fake("nrf52840dk")
+    start = image.functions["harness_main"]
+    assert image.symbol_at(start) == "harness_main"
+    assert image.symbol_at(start | 1) == "harness_main"
+    assert image.symbol_at(0) == ""
+    # symbols that are numbers, not addresses, lie among the code of a chip whose flash begins at 0
+    named = {image.symbol_at(address) for address in range(0x200, image.sections[".text"], 64)}
+    assert "__flash_used" not in named and "__ram_used" not in named
