@@ -121,13 +121,14 @@ class Bench:
         try:
             return self.device.trial(arena_bytes, trial_deadline)
         except RebootedError:
-            return self._fault_record(deadline)
+            return self.fault_record(deadline)
         except SilenceError as silence:
             seconds = time.monotonic() - started
             self.boot(Deadline.after(self._boot_timeout_s))  # LinkError here: the link is dead, not the model
             return NoAnswer(round(seconds, 1), silence.stage)
 
-    def _fault_record(self, deadline: Deadline) -> wire.FaultRecord:
+    def fault_record(self, deadline: Deadline) -> wire.FaultRecord:
+        """What the device kept of its last fault, in a new session; of kind NONE where it kept nothing."""
         soon = deadline.sooner(self._boot_timeout_s)
         hello = self.device.hello(soon)
         if hello.fault_pending:
@@ -153,7 +154,7 @@ class Bench:
             arena_bytes,
             verdict.outcome,
             verdict.reason,
-            verdict.detail + self._where(evidence),
+            verdict.detail + (self.where(evidence) if isinstance(evidence, wire.FaultRecord) else ""),
             used_bytes=used if verdict.outcome is Outcome.WORKS else None,
             output_digest=f"{report.output_digest:016x}" if report and verdict.outcome is Outcome.WORKS else "",
             seconds=round(seconds, 4),
@@ -161,7 +162,7 @@ class Bench:
         )
         return TrialRun(trial, report, evidence if isinstance(evidence, wire.FaultRecord) else None)
 
-    def _where(self, evidence: Evidence) -> str:
-        """The function that a fault record's PC is in."""
-        name = self._symbol_at(evidence.pc) if isinstance(evidence, wire.FaultRecord) and evidence.pc else ""
+    def where(self, fault: wire.FaultRecord) -> str:
+        """``, in function``: the one that a fault record's PC is in; empty where it is not known."""
+        name = self._symbol_at(fault.pc) if fault.pc else ""
         return f", in {safe_text(name)}" if name else ""

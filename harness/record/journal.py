@@ -1,4 +1,4 @@
-"""The journal of a sweep that is not finished: one line per trial, on disk before the next trial begins.
+"""The journal of a run that is not finished: one line per trial or chunk, on disk before the next one begins.
 
 A killed run loses nothing that was finished; the next run of the same model, board, build, inputs and step goes on from
 it. When the record is written the journal is removed.
@@ -12,7 +12,7 @@ import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -32,25 +32,28 @@ class JournalEntry(msgspec.Struct, frozen=True):
     reference: ReferenceRecord | None = None
 
 
-class Journal:
-    """Append-only file, locked while open: two sweeps of the same thing do not mix."""
+E = TypeVar("E", bound=msgspec.Struct)
 
-    def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
-        """``identity`` says what must be equal for trials to count in another run."""
+
+class Journal(Generic[E]):
+    """Append-only file of entries of one type, locked while open: two runs of the same thing do not mix."""
+
+    def __init__(self, folder: Path, identity: dict[str, Any], entry_type: type[E]) -> None:
+        """``identity`` says what must be equal for entries to count in another run."""
         key = hashlib.sha256(json.dumps({"version": FORMAT_VERSION, **identity}, sort_keys=True).encode()).hexdigest()
         self.path = folder / f"{key[:24]}.jsonl"
-        self._identity = identity
+        self._entry_type = entry_type
         self._lock = FileLock(self.path.with_suffix(".lock"))
         self._file: int | None = None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Journal[E]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except Timeout as exc:
             raise UsageError(
-                f"another sweep of this model on this board is running ({self.path} is locked)",
+                f"another run of this model on this board is running ({self.path} is locked)",
                 remedy="wait for it, or name another folder with --results",
                 code="sweep.running",
             ) from exc
@@ -66,12 +69,12 @@ class Journal:
             self._file = None
         self._lock.release()
 
-    def entries(self) -> list[JournalEntry]:
+    def entries(self) -> list[E]:
         """What earlier runs finished. A last line cut short by a kill is dropped; so is everything behind damage."""
         lines = self.path.read_bytes().split(b"\n")
-        entries: list[JournalEntry] = []
+        entries: list[E] = []
         for line in lines[:-1]:
-            entry = _entry(line)
+            entry = self._read(line)
             if entry is None:
                 break
             entries.append(entry)
@@ -82,7 +85,7 @@ class Journal:
         """Forget what earlier runs left: this one starts anew."""
         self._cut_to(0)
 
-    def append(self, entry: JournalEntry) -> None:
+    def append(self, entry: E) -> None:
         """On disk when this returns."""
         assert self._file is not None, "the journal is closed"
         try:
@@ -100,9 +103,8 @@ class Journal:
         assert self._file is not None
         os.ftruncate(self._file, size)
 
-
-def _entry(line: bytes) -> JournalEntry | None:
-    try:
-        return msgspec.json.decode(line, type=JournalEntry)
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        return None
+    def _read(self, line: bytes) -> E | None:
+        try:
+            return msgspec.json.decode(line, type=self._entry_type)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return None

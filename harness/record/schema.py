@@ -159,6 +159,70 @@ class CertificateRecord(msgspec.Struct, frozen=True):
     flashes: int
 
 
+class SoakDeviationRecord(msgspec.Struct, frozen=True):
+    """The first run that was not as the others. It is one of ``first_run`` … ``last_run`` (counted from 0; equal where
+    it is known exactly). ``what``: outputs | used_bytes | cycles | stack | guard | fill | restart | invoke_failed |
+    fault | timeout | reset, or a trial's reason, for a boot that did not begin as the first. ``fault`` is the device's
+    fault record, as it told it."""
+
+    what: str
+    first_run: int
+    last_run: int
+    detail: str
+    fault: dict[str, Any] | None = None
+
+
+class SoakChunkRecord(msgspec.Struct, frozen=True):
+    """``runs`` timed runs from ``first_run`` on in one boot, after its untimed ones. ``opening_digest`` and
+    ``opening_deviation`` are of the first runs of the boot, ``output_digest`` of the trial before. ``guards`` and
+    ``fill``: intact, or not_checked. ``restarted``: the model's state was reset in the boot and gave the first outputs
+    again."""
+
+    first_run: int
+    runs: int
+    seconds: float
+    output_digest: str
+    opening_digest: str
+    min_count: int
+    max_count: int
+    opening_deviation: int | None = None
+    keeps_state: bool = False
+    used_bytes: int | None = None
+    stack_used_bytes: int | None = None
+    guards: str = "not_checked"
+    fill: str = "not_checked"
+    restarted: bool = False
+
+
+class SoakRecord(msgspec.Struct, frozen=True):
+    """Many runs in an arena of ``arena_bytes``. ``verdict``: constant | stateful (its outputs depend on earlier runs
+    even after a reset of its state, and repeat from boot to boot) | unstable | unfinished. ``stateful``: the model has
+    state, which was reset before each run. ``boots`` fresh boots, in ``restarts`` of which the model was
+    reset too. Counts are of ``timing``; ``allowed_spread_percent`` None: counts were not judged."""
+
+    verdict: str
+    arena_bytes: int
+    runs: int
+    boots: int
+    restarts: int
+    seconds: float
+    timing: str
+    min_count: int | None = None
+    max_count: int | None = None
+    allowed_spread_percent: float | None = None
+    allowed_stack_bytes: int = 0
+    output_digest: str = ""
+    used_bytes: int | None = None
+    stack_used_bytes: int | None = None
+    guards: str = "not_checked"
+    fill: str = "not_checked"
+    stateful: bool = False
+    resumed_runs: int = 0
+    asked_runs: int | None = None
+    asked_minutes: float | None = None
+    deviation: SoakDeviationRecord | None = None
+
+
 class DeviceRecord(msgspec.Struct, frozen=True):
     """The device's hello."""
 
@@ -239,6 +303,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     link: LinkRecord | None = None
     timing: TimingRecord | None = None
     certificate: CertificateRecord | None = None
+    soak: SoakRecord | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     record_path: str | None = None

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.record.schema import SweepRecord, TrialRecord
+from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
 from harness.units import align_up, format_bytes, format_size, safe_text
@@ -75,6 +76,8 @@ def _lines(record: SweepRecord) -> Iterator[str]:
     yield from _minimum_lines(record)
     if record.certificate:
         yield certificate_line(record.certificate)
+    if record.soak:
+        yield from soak_lines(record.soak)
     if record.reference:
         yield _reference_line(record)
     for warning in record.warnings:

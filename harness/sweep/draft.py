@@ -23,6 +23,7 @@ from harness.record.schema import (
     ModelIdentity,
     ReferenceRecord,
     SearchRecord,
+    SoakRecord,
     SweepRecord,
     TimingRecord,
 )
@@ -50,6 +51,7 @@ class Draft:
     link: LinkRecord | None = None
     timing: TimingRecord | None = None
     certificate: CertificateRecord | None = None
+    soak: SoakRecord | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
     _started_s: float = 0.0
@@ -100,6 +102,7 @@ class Draft:
             link=self.link,
             timing=self.timing,
             certificate=self.certificate,
+            soak=self.soak,
             warnings=tuple(self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from harness.errors import HarnessError, InternalError
 from harness.plan.arena import ArenaPlan
 from harness.reconcile import reconcile
-from harness.record.journal import Journal
+from harness.record.journal import Journal, JournalEntry
 from harness.record.schema import SweepRecord
 from harness.record.store import write_record
 from harness.sweep import evidence
@@ -18,6 +18,7 @@ from harness.sweep.measuring import measure_session
 from harness.sweep.reflash import ReflashBench
 from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.sweep.session import Session, open_session
+from harness.sweep.soak import soak_arena_bytes, soak_session
 from harness.sweep.trials import TrialSeries
 from harness.units import safe_text
 from harness.wire.messages import Capability
@@ -37,6 +38,11 @@ def sweep_model(request: SweepRequest, progress: Progress) -> Draft:
 def measure_model(request: SweepRequest, progress: Progress) -> Draft:
     """Time one model on one board, in an ample arena and in ``request.arena_bytes``, without a search."""
     return _guarded(_measure_only, request, progress)
+
+
+def soak_model(request: SweepRequest, progress: Progress) -> Draft:
+    """Run one model on one board as often as ``request.soak`` says; the first run that is not as the others ends it."""
+    return _guarded(_soak, request, progress)
 
 
 def _guarded(job: Job, request: SweepRequest, progress: Progress) -> Draft:
@@ -71,7 +77,7 @@ def keep_record(draft: Draft) -> SweepRecord:
 def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
     with (
         open_session(request, progress, draft) as session,
-        Journal(request.results / "journal", session.identity) as journal,
+        Journal(request.results / "journal", session.identity, JournalEntry) as journal,
     ):
         series = TrialSeries(
             session.bench, journal, progress, session.deadline, request.step_bytes, session.predicted_bytes
@@ -113,6 +119,18 @@ def _measure_only(request: SweepRequest, progress: Progress, draft: Draft) -> No
         digest = int(draft.measured.output_digest, 16)
         draft.timing = measure_session(session, ample_bytes, digest, request.arena_bytes)
         draft.link = evidence.link_record(session.device.counts)
+
+
+def _soak(request: SweepRequest, progress: Progress, draft: Draft) -> None:
+    with open_session(request, progress, draft) as session:
+        arena_bytes = soak_arena_bytes(session)
+        progress.stage("ample run")
+        run, _ = session.run_ample()
+        draft.measured, draft.reference = session.observation.take(run)
+        try:
+            soak_session(session, arena_bytes, int(draft.measured.output_digest, 16))
+        finally:
+            draft.link = evidence.link_record(session.device.counts)
 
 
 def _keep_trials(series: TrialSeries, session: Session) -> None:

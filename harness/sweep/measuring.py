@@ -53,7 +53,7 @@ def _times_in(session: Session, arena_bytes: int, output_digest: int) -> RunTime
     session.progress.stage(f"measure in {format_size(arena_bytes)}")
     run = session.bench.run(arena_bytes, output_digest, session.deadline)
     if run.trial.outcome is not Outcome.WORKS:
-        raise _does_not_work(run.trial, arena_bytes == session.request.arena_bytes)
+        raise does_not_work(run.trial, arena_bytes == session.request.arena_bytes)
     request = session.request
     runs = request.runs_on(session.timing)
     stateful = is_stateful(session.model)
@@ -67,7 +67,8 @@ def _times_in(session: Session, arena_bytes: int, output_digest: int) -> RunTime
     return _times_record(arena_bytes, times)
 
 
-def _does_not_work(trial: Trial, was_given: bool) -> HarnessError:
+def does_not_work(trial: Trial, was_given: bool) -> HarnessError:
+    """Why a size that was named, or that had worked, did not."""
     why = f"{trial.reason.value if trial.reason else 'error'} {trial.detail}".rstrip()
     arena = format_size(trial.arena_bytes)
     if was_given:

@@ -35,6 +35,16 @@ DEFAULT_RUNS = 10
 
 
 @dataclass(frozen=True, slots=True)
+class SoakSpec:
+    """How long to soak: ``runs``, or ``minutes`` where ``runs`` is None. ``spread_percent``: how far the counts of two
+    runs may be apart."""
+
+    runs: int | None = None
+    minutes: float = 0.0
+    spread_percent: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class SweepRequest:
     """One model on one board. ``timeout_s`` bounds the whole sweep, ``trial_timeout_s`` one trial. ``check`` False goes
     on with a model that the checks refuse. ``kernels`` and ``interpreter`` None: the board's own; a chip gets the plain
@@ -42,8 +52,8 @@ class SweepRequest:
     records and journals. ``rig`` None: the only one with such a board. ``save_foreign``: keep a firmware that is not
     ours before it is overwritten. ``build`` says how a firmware is built. ``runs`` timed Invokes follow ``warm_up``
     untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes``:
-    what a measurement without a search takes for the smallest arena. ``variant`` names what of a matrix this run is,
-    for the record. ``transport`` rtt: talk through the probe, without a UART."""
+    what a measurement without a search takes for the smallest arena, and a soak runs in. ``variant`` names what of a
+    matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART."""
 
     model_path: Path
     board: str
@@ -69,6 +79,7 @@ class SweepRequest:
     arena_bytes: int | None = None
     transport: str = "uart"
     variant: tuple[tuple[str, str], ...] = ()
+    soak: SoakSpec = field(default_factory=SoakSpec)
 
     def runs_on(self, timing: str) -> int:
         """Timed runs: as asked; by default some on a chip or twin, none on the host board, whose times say nothing

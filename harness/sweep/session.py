@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from harness.board.record import Board
 from harness.deadline import Deadline
 from harness.device.bench import Bench, TrialRun
 from harness.device.client import Device
-from harness.errors import DeviceError, UnfitModelError
+from harness.errors import DeviceError, HarnessError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
 from harness.model.checks import refuse_unfit
 from harness.model.graph import Model
@@ -33,6 +34,7 @@ from harness.wire.messages import BOOT_LINE_PREFIX
 
 #: Where the search starts when there is no plan (a model that the planner refuses, with --no-check).
 _UNPLANNED_BYTES = 16 * 1024
+_LAST_RESET_S = 5.0
 
 
 @dataclass(slots=True)
@@ -133,7 +135,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
         draft.device = evidence.device_record(hello, evidence.timing_of(hello, board), about.struct_sizes)
         draft.environment = about.environment
         require_alignment(hello.base_alignment, board)
-        yield Session(
+        session = Session(
             request,
             progress,
             draft,
@@ -149,6 +151,17 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
             hello,
             flashes,
         )
+        try:
+            yield session
+        except KeyboardInterrupt:
+            _leave_running(rig)
+            raise
+
+
+def _leave_running(rig: OpenRig) -> None:
+    """Whoever interrupts finds the board as after a reset, not halted in the middle of something."""
+    with contextlib.suppress(HarnessError):
+        rig.probe.reset(Deadline.after(_LAST_RESET_S))
 
 
 def bench_for(rig: OpenRig, device: Device, program: Program, inputs: ModelInputs, request: SweepRequest) -> Bench:

@@ -36,7 +36,7 @@ class TrialSeries:
     """``trials`` in order; after the ample run ``measured``, ``reference`` and ``ample_bytes`` are set."""
 
     bench: TrialRunner
-    journal: Journal
+    journal: Journal[JournalEntry]
     progress: Progress
     deadline: Deadline
     step_bytes: int

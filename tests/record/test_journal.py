@@ -21,12 +21,12 @@ ENTRIES = [
 
 
 def test_entries_are_there_for_the_next_run(tmp_path: Path) -> None:
-    with Journal(tmp_path, {"model": "a"}) as journal:
+    with Journal(tmp_path, {"model": "a"}, JournalEntry) as journal:
         for entry in ENTRIES:
             journal.append(entry)
-    with Journal(tmp_path, {"model": "a"}) as journal:
+    with Journal(tmp_path, {"model": "a"}, JournalEntry) as journal:
         assert journal.entries() == ENTRIES
-    with Journal(tmp_path, {"model": "b"}) as journal:
+    with Journal(tmp_path, {"model": "b"}, JournalEntry) as journal:
         assert journal.entries() == []
 
 
@@ -35,7 +35,7 @@ def test_a_cut_at_any_byte_loses_at_most_the_entry_that_was_being_written(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
-    with Journal(folder, {}) as journal:
+    with Journal(folder, {}, JournalEntry) as journal:
         for entry in ENTRIES:
             journal.append(entry)
         path = journal.path
@@ -43,27 +43,30 @@ def test_a_cut_at_any_byte_loses_at_most_the_entry_that_was_being_written(
     cut %= len(data) + 1
     path.write_bytes(data[:cut])
     whole = data[:cut].count(b"\n")
-    with Journal(folder, {}) as journal:
+    with Journal(folder, {}, JournalEntry) as journal:
         assert journal.entries() == ENTRIES[:whole]
         journal.append(ENTRIES[2])
         assert journal.entries() == [*ENTRIES[:whole], ENTRIES[2]]
 
 
 def test_starting_anew_forgets(tmp_path: Path) -> None:
-    with Journal(tmp_path, {}) as journal:
+    with Journal(tmp_path, {}, JournalEntry) as journal:
         journal.append(ENTRIES[0])
         journal.clear()
         journal.append(ENTRIES[1])
-    with Journal(tmp_path, {}) as journal:
+    with Journal(tmp_path, {}, JournalEntry) as journal:
         assert journal.entries() == [ENTRIES[1]]
 
 
 def test_two_runs_of_the_same_do_not_mix(tmp_path: Path) -> None:
-    with Journal(tmp_path, {}), pytest.raises(UsageError, match="another sweep of this model on this board is running"):
-        Journal(tmp_path, {}).__enter__()
+    with (
+        Journal(tmp_path, {}, JournalEntry),
+        pytest.raises(UsageError, match="another run of this model on this board is running"),
+    ):
+        Journal(tmp_path, {}, JournalEntry).__enter__()
 
 
 def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ResultsError), Journal(tmp_path / "file" / "journal", {}):
+    with pytest.raises(ResultsError), Journal(tmp_path / "file" / "journal", {}, JournalEntry):
         pass

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import serial
 from elftools.elf.elffile import ELFFile
 
+from harness.board.lab_file import RigEntry
+from harness.model.builder import ModelBuilder, layers, state
+from harness.model.graph import TensorType
+from harness.record.schema import SweepRecord
 from harness.sim.twin import Twin
+from harness.sweep.draft import Draft
+from harness.sweep.flow import keep_record, sweep_model
+from harness.sweep.request import Progress, SilentProgress, SweepRequest
+from tests.firmware.fake_tflm import build_fake_tflm
 
 from .bare_metal import compile_firmware, twin_board
 
@@ -66,3 +77,70 @@ def burn(twin: Twin, elf: Path) -> None:
 def segments(file: object) -> list[tuple[int, bytes]]:
     found = [segment for segment in ELFFile(file).iter_segments() if segment["p_type"] == "PT_LOAD"]
     return [(segment["p_paddr"], segment.data()) for segment in found if segment["p_filesz"]]
+
+
+@pytest.fixture(scope="session")
+def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("arm-none-eabi-g++") is None:
+        pytest.skip("arm-none-eabi-g++ is not installed: harness doctor names the packages")
+    return build_fake_tflm(tmp_path_factory.mktemp("fake-tflm"), "cortex-m4+fp", "cmsis_nn")
+
+
+@pytest.fixture
+def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
+    """``sweep(board)``: one job (a sweep, unless ``job`` is another) of a small model on the board's twin, with the
+    stand-in TFLM; its record. ``faults`` are the twin's, ``steer`` words are the stand-in's."""
+
+    def run(
+        board: str,
+        *faults: str,
+        steer: str = "a small model",
+        model: bytes | None = None,
+        trial_timeout_s: float = 20.0,
+        resume: bool = False,
+        progress: Progress | None = None,
+        job: Callable[[SweepRequest, Progress], Draft] = sweep_model,
+        **choices: Any,
+    ) -> SweepRecord:
+        path = tmp_path / "small.tflite"
+        path.write_bytes(model or small_model(steer))
+        before = os.environ.get("HARNESS_TFLM")
+        os.environ["HARNESS_TFLM"] = str(fake_library)
+        try:
+            name = f"sim:{board}"
+            request = SweepRequest(
+                path,
+                name,
+                results=tmp_path / "results",
+                rig=RigEntry(name="desk", board=name, faults=faults),
+                trial_timeout_s=trial_timeout_s,
+                reference=False,
+                resume=resume,
+                **choices,
+            )
+            return keep_record(job(request, progress or SilentProgress()))
+        finally:
+            if before is None:
+                del os.environ["HARNESS_TFLM"]
+            else:
+                os.environ["HARNESS_TFLM"] = before
+
+    return run
+
+
+def small_model(description: str) -> bytes:
+    builder = ModelBuilder(seed=1, description=description)
+    graph = builder.graph
+    value = graph.input((1, 64), TensorType.INT8)
+    for _ in range(2):
+        value = layers.fully_connected(graph, value, 64)
+    graph.output(value)
+    return builder.finish()
+
+
+def svdf_model(description: str) -> bytes:
+    """As ``small_model``, with a state."""
+    builder = ModelBuilder(seed=1, description=description)
+    graph = builder.graph
+    graph.output(state.svdf(graph, graph.input((1, 64), TensorType.INT8), 16, 8))
+    return builder.finish()

@@ -6,87 +6,26 @@ bytes for each of the 7 tensors above that.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
 from harness.device.bench import Bench, InputPlan
 from harness.device.client import Device
 from harness.errors import DeviceError
-from harness.model.builder import ModelBuilder, layers
-from harness.model.graph import TensorType
 from harness.probe.protocol import FlashImage
 from harness.record.schema import SweepRecord
 from harness.rig.opening import RigOptions, open_rig
-from harness.sweep.draft import Draft
-from harness.sweep.flow import keep_record, measure_model, sweep_model
-from harness.sweep.request import BuildChoice, Progress, SilentProgress, Strategy, SweepRequest
+from harness.sweep.flow import measure_model
+from harness.sweep.request import BuildChoice, Strategy
 from harness.units import align_up
-from tests.firmware.fake_tflm import build_fake_tflm
 
 from .bare_metal import BOARDS, twin_board
 
 USED = 3 * 64 + 256 + 2 * 16
 MINIMUM = USED + 24 * 7
-
-
-@pytest.fixture(scope="module")
-def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("arm-none-eabi-g++") is None:
-        pytest.skip("arm-none-eabi-g++ is not installed: harness doctor names the packages")
-    return build_fake_tflm(tmp_path_factory.mktemp("fake-tflm"), "cortex-m4+fp", "cmsis_nn")
-
-
-@pytest.fixture
-def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
-    def run(
-        board: str,
-        *faults: str,
-        steer: str = "a small model",
-        trial_timeout_s: float = 20.0,
-        job: Callable[[SweepRequest, Progress], Draft] = sweep_model,
-        **choices: Any,
-    ) -> SweepRecord:
-        path = tmp_path / "small.tflite"
-        path.write_bytes(small_model(steer))
-        before = os.environ.get("HARNESS_TFLM")
-        os.environ["HARNESS_TFLM"] = str(fake_library)
-        try:
-            name = f"sim:{board}"
-            request = SweepRequest(
-                path,
-                name,
-                results=tmp_path / "results",
-                rig=RigEntry(name="desk", board=name, faults=faults),
-                trial_timeout_s=trial_timeout_s,
-                reference=False,
-                resume=False,
-                **choices,
-            )
-            return keep_record(job(request, SilentProgress()))
-        finally:
-            if before is None:
-                del os.environ["HARNESS_TFLM"]
-            else:
-                os.environ["HARNESS_TFLM"] = before
-
-    return run
-
-
-def small_model(description: str) -> bytes:
-    builder = ModelBuilder(seed=1, description=description)
-    graph = builder.graph
-    value = graph.input((1, 64), TensorType.INT8)
-    for _ in range(2):
-        value = layers.fully_connected(graph, value, 64)
-    graph.output(value)
-    return builder.finish()
 
 
 def outcomes(record: SweepRecord) -> dict[int, tuple[str, str | None]]:

@@ -11,6 +11,8 @@
 namespace {
 
 DebugLogCallback g_callback = nullptr;
+uint32_t g_invokes = 0;  // since boot
+uint32_t g_state = 0;    // since the last Reset
 
 void print(const char* format, ...) {
   char line[128];
@@ -184,6 +186,15 @@ TfLiteStatus MicroInterpreter::Invoke() {
     return kTfLiteError;
   }
   while (arena_size_ < limit(" hang<")) asm volatile("nop");
+  const auto reached = [this](const char* word) { return limit(word) != 0 && g_invokes >= limit(word); };
+  ++g_invokes;
+  if (reached(" crash@")) asm volatile("udf #0");
+  if (reached(" freeze@")) for (;;) asm volatile("nop");
+  if (reached(" refuse@")) return kTfLiteError;
+  if (reached(" poke@")) arena_[head_] = 0xEE;
+  if (reached(" overrun@")) arena_[arena_size_] ^= 0xFF;
+  if (reached(" leak@")) used_ += 16;
+  if (reached(" slow@")) for (volatile uint32_t i = 0; i < 2000; ++i) continue;
   for (uint32_t i = 0; i < operators_; ++i) {
     const uint32_t event = profiler_ != nullptr ? profiler_->BeginEvent("FAKE") : 0;
     if (profiler_ != nullptr) profiler_->EndEvent(event);
@@ -194,12 +205,17 @@ TfLiteStatus MicroInterpreter::Invoke() {
       const char source = from.bytes == 0 ? 0 : from.data.raw[i % from.bytes];
       output_[k].data.raw[i] = static_cast<char>(source ^ static_cast<char>(i));
     }
+    if (limit(" state<") != 0) output_[k].data.raw[0] ^= static_cast<char>(g_state++);
+    if (reached(" drift@")) output_[k].data.raw[0] ^= 1;
     if (arena_size_ < limit(" wrong<") && output_[k].bytes != 0) output_[k].data.raw[0] ^= 1;
   }
   return kTfLiteOk;
 }
 
-TfLiteStatus MicroInterpreter::Reset() { return kTfLiteOk; }
+TfLiteStatus MicroInterpreter::Reset() {
+  if (limit(" keeps<") == 0) g_state = 0;
+  return kTfLiteOk;
+}
 TfLiteTensor* MicroInterpreter::input(size_t index) { return index < kMaxTensors ? &input_[index] : nullptr; }
 TfLiteTensor* MicroInterpreter::output(size_t index) { return index < kMaxTensors ? &output_[index] : nullptr; }
 TfLiteEvalTensor* MicroInterpreter::GetTensor(int, int) { return preserve_all_ ? &eval_ : nullptr; }
