@@ -204,4 +204,5 @@ def _print_summary(records: list[Any], total: int, done: str) -> None:
     print(f"{len(records) - len(bad)} of {total} {_runs(records)} have {done}")
     for record in bad:
         reason = record.error.code if record.error else record.status
-        print(f"  {safe_text(record.model.path)}: {record.status} ({reason})")
+        variant = "".join(f" {key}={value}" for key, value in record.variant.items())
+        print(f"  {safe_text(record.model.path)}{safe_text(variant)}: {record.status} ({reason})")
