@@ -40,8 +40,9 @@ _MAX_HOST_RIGS = 4
 @dataclass(frozen=True, slots=True)
 class RegressRequest:
     """``history`` is a path or database URL, "" for none. ``resume``: go on from an unfinished run of the same suite;
-    ``resume_within_s`` is how old it may be. ``tflm`` names the libraries of an upgrade run. ``coordinator``: address of a labgrid coordinator
-    whose places are rigs too."""
+    ``resume_within_s`` is how old it may be. ``lease_timeout_s``: how long to wait for a rig that another process has.
+    ``tflm`` names the libraries of an upgrade run. ``coordinator``: address of a labgrid coordinator whose places are
+    rigs too."""
 
     suite_path: Path
     lab_path: Path | None = None
