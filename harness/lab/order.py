@@ -28,6 +28,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 600.0
     trial_timeout_s: float = 20.0
     results: str
+    build_only: bool = False
     boards_dirs: tuple[str, ...] = ()
 
 

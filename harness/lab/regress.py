@@ -18,6 +18,7 @@ from harness.board.lab_file import Lab, RigEntry, find_lab
 from harness.deadline import Deadline
 from harness.errors import ExitCode, UsageError
 from harness.lab.baseline import BaselineStore
+from harness.lab.build_ahead import BuildAhead
 from harness.lab.dispatch import JobState, fits
 from harness.lab.evaluation import Evaluator, PastValues, given_up, planned_record
 from harness.lab.history.database import HistoryError
@@ -167,6 +168,7 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
             keep_job(hopeless, None)
             watcher.finished(hopeless)
             done.append(hopeless)
+    ahead = build_ahead(prepared, folder, runnable)
     scheduler = Scheduler(
         Plan(
             rigs=prepared.rigs,
@@ -178,16 +180,33 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
             keep_job=keep_job,
             give_up=lambda state, why: given_up(state, why, _blocked_code(why), now_text()),
             watcher=watcher,
+            about_to_run=ahead.take_over,
             bench_after=prepared.suite.bench_after,
             deadline=Deadline.after(request.max_minutes * 60) if request.max_minutes else Deadline.never(),
             lease_timeout_s=request.lease_timeout_s,
         )
     )
-    done += scheduler.run()
+    ahead.start()
+    try:
+        done += scheduler.run()
+    finally:
+        ahead.stop()
     seconds = time.monotonic() - started
     record = _run_record(prepared, folder, done, scheduler.rig_records(), seconds, resumed=len(resumed))
     changes = upgrades(record.jobs, request.tflm) if request.tflm else ()
     return msgspec.structs.replace(record, notes=(*prepared.notes, *missed), upgrades=changes)
+
+
+def build_ahead(prepared: Prepared, folder: RunFolder, jobs: Sequence[Job]) -> BuildAhead:
+    """The images that the run will need, one order each: repeats share one. The host board needs none."""
+    orders: dict[tuple[str, str, str, str], Order] = {}
+    for job in jobs:
+        rig = next(rig for rig in prepared.rigs if fits(job, rig))
+        if rig.board != "host":
+            order = order_of(job, rig, folder.job_folder(job), prepared.request.boards_dirs)
+            key = (job.model.sha256, rig.board, job.kernels, job.tflm)
+            orders.setdefault(key, msgspec.structs.replace(order, build_only=True))
+    return BuildAhead(list(orders.values()), lambda: ProcessWorker("build"))
 
 
 def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path]) -> Order:

@@ -49,7 +49,8 @@ class _Usage:
 
 @dataclass(slots=True)
 class Plan:
-    """What a run is made of. ``keep_attempt`` and ``keep_job`` put things on disk; ``lease_timeout_s`` bounds the wait
+    """What a run is made of. ``keep_attempt`` and ``keep_job`` put things on disk; ``about_to_run``
+    is called with a job's id before its rig gets it, and may wait; ``lease_timeout_s`` bounds the wait
     for a rig that another process holds; after ``deadline`` no job is begun."""
 
     rigs: Sequence[RigEntry]
@@ -61,6 +62,7 @@ class Plan:
     keep_job: Callable[[JobRecord, Result | None], None]
     give_up: Callable[[JobState, str], JobRecord]
     watcher: Watcher
+    about_to_run: Callable[[str], None] = lambda _job_id: None
     bench_after: int = 3
     deadline: Deadline = field(default_factory=Deadline.never)
     lease_timeout_s: float = 3600.0
@@ -167,6 +169,7 @@ class Scheduler:
     def _result(self, job: Job, rig: RigEntry, worker: RigWorker) -> Result | None:
         """None where another process held the rig all the time."""
         order = self._plan.order(job, rig)
+        self._plan.about_to_run(job.id)
         lease = Deadline.after(self._plan.lease_timeout_s)
         while True:
             result = worker.run(order, lambda text: self._plan.watcher.told(job, rig.name, text))

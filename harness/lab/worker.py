@@ -15,12 +15,16 @@ from typing import BinaryIO
 
 import msgspec
 
+from harness.board.catalogue import load_board
 from harness.firmware.registry import VARIABLE, Registry
 from harness.inputs import InputChoice
 from harness.lab.order import Message, Order, Result, Told
 from harness.lab.protocol_lines import protocol_tail
+from harness.model.reader import read_model
+from harness.plan.arena import plan_arena
 from harness.record.schema import ErrorRecord
 from harness.sweep.flow import keep_record, sweep_model
+from harness.sweep.image import firmware_for
 from harness.sweep.request import SweepRequest
 from harness.trial import Trial
 from harness.units import format_bytes
@@ -67,6 +71,14 @@ def request_of(order: Order) -> SweepRequest:
     )
 
 
+def build_only(request: SweepRequest, started: float) -> Result:
+    """The image as the sweep of the same request will want it. Raises what the sweep will tell."""
+    model = read_model(request.model_path)
+    firmware = firmware_for(load_board(request.board, request.boards_dirs), request)
+    firmware.program(model, plan_arena(model, firmware.target).min_exact_bytes)
+    return Result(exit_code=0, seconds=round(time.monotonic() - started, 3))
+
+
 def _only_kernels() -> str | None:
     """The kernel set of the libraries that are there, where they have one: what a library of an upgrade run is for."""
     kernels = {library.kernels for library in Registry().libraries()}
@@ -80,6 +92,8 @@ def carry_out(order: Order, reporter: _Reporter) -> Result:
         os.environ[VARIABLE] = order.tflm
     try:
         request = request_of(order)
+        if order.build_only:
+            return build_only(request, started)
         draft = sweep_model(request, reporter)
         record = keep_record(draft)
     except Exception as exc:
