@@ -63,3 +63,52 @@ def list_rigs(path: Path | None, as_json: bool) -> None:
     for entry in rigs:
         more = ", ".join(filter(None, (entry.probe, entry.port, *entry.faults, entry.notes)))
         print(safe_text(f"{entry.name}: {entry.board}{f' ({more})' if more else ''}", 500))
+
+
+@lab.command()
+@click.argument("names", nargs=-1, metavar="RIG...")
+@click.option("--lab", "path", type=click.Path(path_type=Path), help="Lab file; default: lab.yaml here, else your own.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; mind who can reach it.")
+@click.option("--probe-port", type=click.IntRange(0, 65535), default=0, help="TCP port of the probe; 0: any. One rig.")
+@click.option("--serial-port", type=click.IntRange(0, 65535), default=0, help="TCP port of the UART; 0: any. One rig.")
+@click.option("--json", "as_json", is_flag=True, help="Tell the addresses as one JSON line.")
+def serve(
+    names: tuple[str, ...], path: Path | None, host: str, probe_port: int, serial_port: int, as_json: bool
+) -> None:
+    """Serve rigs of this computer (default: all of its lab file) to other computers, until interrupted.
+
+    pyOCD's probe server and RFC 2217, as entries for the other side's lab.yaml. Neither asks for a password: stay on
+    the loopback and come through SSH (docs/lab.md), or listen in a network that you trust.
+    """
+    import threading
+    from contextlib import ExitStack, closing
+
+    import msgspec
+
+    from harness.board.lab_file import find_lab, lab_yaml
+    from harness.errors import UsageError
+    from harness.rig.serving import ServedRig, ServeRequest
+
+    found = find_lab(path)
+    if found is None:
+        raise UsageError("there is no lab.yaml", remedy="harness lab discover proposes one", code="lab.missing")
+    rigs = [found.rig(name) for name in names] or [
+        entry for entry in found.rigs if entry.board != "host" and not entry.is_remote
+    ]
+    if len(rigs) != 1 and (probe_port or serial_port):
+        raise UsageError(f"{len(rigs)} rigs cannot share one port", remedy="name one rig, or leave the ports away")
+    if not rigs:
+        raise UsageError("the lab file has no rig of this computer", remedy="harness lab list shows them")
+    with ExitStack() as stack:
+        request = ServeRequest(host, probe_port, serial_port)
+        served = [stack.enter_context(closing(ServedRig(rig, request))) for rig in rigs]
+        entries = tuple(one.entry for one in served)
+        if as_json:
+            print(json.dumps({"rigs": msgspec.to_builtins(entries)}), flush=True)
+        else:
+            print(f"{len(entries)} rigs are served; for lab.yaml on the other side:\n", file=sys.stderr)
+            print(lab_yaml(entries), end="", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
