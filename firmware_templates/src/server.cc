@@ -336,7 +336,6 @@ void dispatch(const ReceivedFrame& frame) {
 
 void on_frame(const ReceivedFrame& frame) {
   if (frame.header.type >= 0x80) return;  // an answer, or our own echo: not for us
-  g_baud_trial.old_baud = 0;
   const bool hello = frame.header.type == static_cast<uint8_t>(MessageType::kHelloRequest);
   const bool repeated = g_sent_size != 0 && frame.header.nonce == g_last.nonce &&
                         frame.header.sequence == g_last.sequence && frame.header.type == g_last.type;
@@ -344,6 +343,7 @@ void on_frame(const ReceivedFrame& frame) {
     uart_write(g_sent, g_sent_size);
     return;
   }
+  g_baud_trial.old_baud = 0;  // heard at the new rate; a request to change it that comes twice says nothing
   g_last = frame.header;
   if (!hello && (!g_has_session || frame.header.nonce != g_session_nonce)) {
     refuse(RefusalReason::kNoSession, "");

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.deadline import Deadline
 from harness.device.client import Device, RebootedError, SilenceError
+from harness.device.line_speed import LineSpeed
 from harness.device.verdict import Evidence, NoAnswer, judge
 from harness.errors import DeviceError, LinkError
 from harness.probe.protocol import FlashImage, Probe
@@ -30,6 +31,8 @@ class TrialRun:
 #: A request that arrives before a device listens is lost and costs a retransmission: its boot line is waited for, but
 #: not for long, as the line itself may be lost.
 _BOOT_LINE_S = 0.3
+#: Uploads from this size on are worth the change of rate: a third of a second at 115200 baud.
+_WORTH_SPEED_BYTES = 4096
 
 
 def _is_certain(evidence: Evidence) -> bool:
@@ -54,6 +57,7 @@ class Bench:
         boot_timeout_s: float = 5.0,
         link_tries: int = 3,
         symbol_at: Callable[[int], str] = lambda _address: "",
+        line_speed: LineSpeed | None = None,
     ) -> None:
         self.probe = probe
         self.device = device
@@ -63,9 +67,12 @@ class Bench:
         self._boot_timeout_s = boot_timeout_s
         self._link_tries = link_tries
         self._symbol_at = symbol_at
+        self._line_speed = line_speed
 
     def boot(self, deadline: Deadline) -> wire.Hello:
         """One fresh boot of the flashed image; DeviceError when another image answers."""
+        if self._line_speed is not None:
+            self._line_speed.lower()
         self.probe.reset(deadline)
         self.device.forget()
         self.device.await_boot_line(deadline.sooner(_BOOT_LINE_S))
@@ -136,7 +143,9 @@ class Bench:
         return wire.FaultRecord(wire.FaultKind.NONE, wire.Stage.UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, "")
 
     def set_inputs(self, hello: wire.Hello, deadline: Deadline) -> None:
-        """Tell the device its inputs, and upload those that are given."""
+        """Tell the device its inputs, and upload those that are given: fast, where there is much of it."""
+        if self._line_speed is not None and sum(len(data) for _, data in self.inputs.staged) >= _WORTH_SPEED_BYTES:
+            self._line_speed.raise_rate(self.device, hello, deadline)
         for setting in self.inputs.settings:
             self.device.set_input(setting, deadline)
         for index, data in self.inputs.staged:

@@ -128,6 +128,7 @@ FAULTS: dict[str, Fault] = {
     "drop-in": Fault("bytes to the device are lost", "every Nth", _set_line("drop_to_device_every")),
     "duplicate": Fault("bytes to the host come twice", "every Nth", _set_line("duplicate_every")),
     "corrupt": Fault("bytes to the host are changed", "every Nth", _set_line("corrupt_every")),
+    "max-baud": Fault("the line garbles everything above a rate", "baud", _set_line("max_baud")),
     "silent": Fault("nothing arrives at the host", "", _set_line("silent")),
     "echo": Fault("what the host sends comes back", "", _set_line("echo")),
 }

@@ -288,7 +288,7 @@ class NrfUarte(Device):
                 self._vain_reads = 0
             else:
                 self._vain_reads += 1
-                if self._vain_reads == _IDLE_READS or self._vain_reads % 4096 == 0:
+                if self._vain_reads % _IDLE_READS == 0:
                     self.end_slice()
         if offset in (0x304, 0x308):
             return self.words.get(0x300, 0)

@@ -95,7 +95,7 @@ class Stm32Uart(Device):
         self.poll_line()
         if self._received is None:
             self._vain_reads += 1
-            if self._vain_reads == _IDLE_READS or self._vain_reads % 4096 == 0:
+            if self._vain_reads % _IDLE_READS == 0:
                 self.end_slice()
         value = _TXE | (_TC if self._tx_complete else 0)
         return value | (_RXNE if self._received is not None else 0)

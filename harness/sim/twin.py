@@ -51,6 +51,8 @@ class Twin:
         self._powered = False
         self._next_cause = "software"
         self._busy_until = 0.0
+        self._idle_since: float | None = None
+        self._slept_since: float | None = None
         core = self.chip.core
         core.on_system_reset = self._system_reset
         self._connect_watchdog()
@@ -206,6 +208,7 @@ class Twin:
     def _advance(self) -> float:
         """One slice; returns how long the firmware can be left waiting, in seconds."""
         core, uart = self.chip.core, self.chip.uart
+        self._catch_up()
         uart.poll_line()
         started, before = time.monotonic(), core.cycles
         core.run(_SLICE)
@@ -213,10 +216,22 @@ class Twin:
         if core.state is State.RUNNING:
             if self.pace:
                 return self._pace(started, core.cycles - before)
-            return _IDLE_WAIT_S if uart.is_idle else 0.0
+            if uart.is_idle:
+                self._idle_since = time.monotonic()
+                return _IDLE_WAIT_S
+            return 0.0
         if core.state in (State.SLEEPING, State.LOCKUP):
             return self._sleep()
         return 0.0
+
+    def _catch_up(self) -> None:
+        """While the firmware waited for the host, time passed on its clock too: its time-outs are in real time then."""
+        since, self._idle_since = self._idle_since, None
+        if since is not None:
+            core = self.chip.core
+            now = core.cycles + int((time.monotonic() - since) * self.chip.hclk_hz())
+            due = core.events.next_at()
+            core.skip_to(now if due is None else min(now, due))
 
     def _pace(self, started: float, cycles: int) -> float:
         """The time by which the slice was faster than the board would have been."""
@@ -228,7 +243,7 @@ class Twin:
         """Asleep or locked up: time passes as on the wall, up to the next event."""
         core = self.chip.core
         now = time.monotonic()
-        slept_since, self._slept_since = getattr(self, "_slept_since", None), now
+        slept_since, self._slept_since = self._slept_since, now
         hclk = self.chip.hclk_hz()
         due = core.events.next_at()
         if slept_since is not None and now - slept_since < 0.1:

@@ -143,8 +143,16 @@ class LineFaults:
     silent: bool = False
     echo: bool = False
     drop_to_device_every: int = 0
+    #: Above this rate nothing arrives as it was sent; 0: any rate holds.
+    max_baud: int = 0
     _sent: int = field(default=0, repr=False)
     _taken: int = field(default=0, repr=False)
+
+    def at_rate(self, data: bytes, baud: int) -> bytes:
+        """What a cable that is too long leaves of it."""
+        if self.max_baud and baud > self.max_baud:
+            return bytes(byte ^ (0x81 | 0x10 << at % 3) for at, byte in enumerate(data))
+        return data
 
     def to_host(self, data: bytes) -> bytes:
         if self.silent:
@@ -214,9 +222,8 @@ class Wire:
                 return None
             if self.faults.echo:
                 self.endpoint.write(data)
-            self._incoming.extend(
-                self.faults.to_device(resample(data, self.endpoint.host_baud(), int(baud * self.clock_factor)))
-            )
+            seen = resample(data, self.endpoint.host_baud(), int(baud * self.clock_factor))
+            self._incoming.extend(self.faults.to_device(self.faults.at_rate(seen, baud)))
             if not self._incoming:
                 return None
         self.received_bytes += 1
@@ -226,7 +233,8 @@ class Wire:
         """Hand what was sent to the host. Called after each slice."""
         if self._burst:
             data, self._burst = bytes(self._burst), bytearray()
-            self.endpoint.write(self.faults.to_host(resample(data, self._burst_baud, self.endpoint.host_baud())))
+            seen = self.faults.at_rate(resample(data, self._burst_baud, self.endpoint.host_baud()), self._burst_baud)
+            self.endpoint.write(self.faults.to_host(seen))
 
     def board_reset(self) -> None:
         """What was on its way to the board is lost."""

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from harness.board.catalogue import load_board
-from harness.board.record import Board
+from harness.board.record import Board, HardwareBoard
 from harness.deadline import Deadline
 from harness.device.bench import Bench, TrialRun
 from harness.device.client import Device
+from harness.device.line_speed import LineSpeed
 from harness.errors import DeviceError, HarnessError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
 from harness.model.checks import refuse_unfit
@@ -173,7 +174,14 @@ def bench_for(rig: OpenRig, device: Device, program: Program, inputs: ModelInput
         inputs.plan,
         trial_timeout_s=request.trial_timeout_s,
         symbol_at=program.symbol_at,
+        line_speed=_line_speed(rig),
     )
+
+
+def _line_speed(rig: OpenRig) -> LineSpeed | None:
+    if rig.line is None or not isinstance(rig.board, HardwareBoard):
+        return None
+    return LineSpeed(rig.line, rig.board.uart.baud, rig.board.uart.max_baud)
 
 
 def rig_options(request: SweepRequest, interpreter: str, rtt_address: int | None = None) -> RigOptions:

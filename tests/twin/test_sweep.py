@@ -217,3 +217,30 @@ def test_variants_are_built_and_recorded(sweep: Callable[..., SweepRecord]) -> N
     assert (environment.arena_region, environment.optimisation) == ("dtcm", "-O2")
     assert (environment.icache_enabled, environment.dcache_enabled) == (False, False)
     assert environment.flash_accelerator_enabled is False
+
+
+@pytest.mark.parametrize(
+    ("fault", "reached"), [("", 921_600), ("max-baud=300000", 230_400), ("max-baud=120000", 115_200)]
+)
+def test_the_rate_is_raised_as_far_as_the_line_holds(
+    fault: str, reached: int, sweep: Callable[..., SweepRecord]
+) -> None:
+    record = sweep("nucleo-f746zg")
+    assert record.device is not None
+    elf = next(Path(record.record_path or "").parent.glob("firmware/*/firmware.elf"))
+    from harness.device.line_speed import LineSpeed
+    from harness.firmware.elf import read_elf
+
+    board = twin_board("nucleo-f746zg")
+    deadline = Deadline.after(60)
+    image = FlashImage(record.device.build_id, record.model.sha256, read_elf(elf).segments)
+    entry = RigEntry(name="desk", board=board.name, faults=(fault,) if fault else ())
+    with open_rig(board, RigOptions(rig=entry)) as rig:
+        assert rig.line is not None
+        rig.probe.flash(image, deadline)
+        device = Device(rig.link)
+        hello = Bench(rig.probe, device, image, InputPlan.seeded(1), trial_timeout_s=5).boot(deadline)
+        speed = LineSpeed(rig.line, board.uart.baud, board.uart.max_baud)
+        assert speed.raise_rate(device, hello, deadline) == reached
+        assert rig.line.baud == reached
+        device.ping(bytes(200), deadline)
