@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from harness.errors import HarnessError, UsageError
 from harness.model.graph import Model
 from harness.model.reader import parse_model
-from harness.model.realign import with_metadata
 from harness.plan.arena import ArenaPlan, plan_arena
 from harness.plan.offline import METADATA_NAME, encoded_plan
 from harness.plan.planners.search import search_placement
@@ -35,6 +34,8 @@ class OfflinePlanned:
 def plan_offline(model: Model, plan: ArenaPlan) -> OfflinePlanned:
     """Search for a better placement of ``plan`` and put it into the model. An offline plan that is there already is
     replaced. Raises NoBetterPlanError where the arena would not become smaller."""
+    from harness.model.realign import with_metadata  # brings numpy, which planning does not need
+
     if plan.target.interpreter is Interpreter.PRESERVE_ALL:
         raise UsageError(
             "preserve_all_tensors uses the linear planner, which has no offline plan",
