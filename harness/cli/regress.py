@@ -61,8 +61,12 @@ def regress(suite: Path | None, schema: bool, only_list: bool, as_json: bool, **
     if only_list:
         _print_list(prepared, as_json)
         return 0
-    with with_places(prepared) as complete:
-        run, path = regress(complete, Console(len(complete.jobs)))
+    try:
+        with with_places(prepared) as complete:
+            run, path = regress(complete, Console(len(complete.jobs)))
+    except KeyboardInterrupt:
+        print("the jobs that ended are kept: the same command goes on from them", file=sys.stderr)
+        raise
     _write_reports(run, options)
     if as_json:
         print(_document(run, path))
@@ -137,9 +141,11 @@ class Console:
             self._done += jobs
         self._say(f"goes on from {run_id}: {jobs} of {self._total} jobs are done")
 
-    @staticmethod
-    def _say(text: str) -> None:
-        print(safe_text(text, 500), file=sys.stderr, flush=True)
+    def _say(self, text: str) -> None:
+        """A whole line at once: rigs speak at the same time."""
+        with self._lock:
+            sys.stderr.write(safe_text(text, 500) + "\n")
+            sys.stderr.flush()
 
 
 def _print_list(prepared: Prepared, as_json: bool) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 from typing import Any
+from urllib.parse import urlsplit
 
 import serial
 
+from harness.board.lab_file import redacted_url
 from harness.deadline import Deadline
 from harness.errors import LinkError
 
@@ -19,7 +21,9 @@ class SerialLink:
     """Implements ``Link``. The port is opened exclusively: two readers would steal each other's bytes."""
 
     def __init__(self, url: str, baud: int = 115200) -> None:
-        self.url = url
+        #: As shown: without the password that a URL may hold.
+        self.url = redacted_url(url)
+        self._secret = url
         try:
             self._port: Any = serial.serial_for_url(url, do_not_open=True)
             self._port.baudrate = baud
@@ -29,14 +33,15 @@ class SerialLink:
                 self._port.exclusive = True
             self._port.open()
         except (serial.SerialException, OSError, ValueError) as exc:
-            raise _open_error(url, exc) from exc
+            # pyserial writes the URL into its errors, so its error is not the cause of ours
+            raise _open_error(self.url, exc, url) from (exc if self.url == url else None)
 
     def set_baud(self, baud: int) -> None:
         """Change the rate of this side; what the device said at the old rate must have arrived."""
         try:
             self._port.baudrate = baud
         except (serial.SerialException, OSError, ValueError) as exc:
-            raise self._gone(exc) from exc
+            raise self._gone(exc) from self._cause(exc)
 
     @property
     def baud(self) -> int:
@@ -52,7 +57,7 @@ class SerialLink:
                 code="link.write_blocked",
             ) from exc
         except (serial.SerialException, OSError, TypeError) as exc:
-            raise self._gone(exc) from exc
+            raise self._gone(exc) from self._cause(exc)
 
     def read(self, deadline: Deadline) -> bytes:
         try:
@@ -64,7 +69,7 @@ class SerialLink:
                     return b""
         except (serial.SerialException, OSError, TypeError) as exc:
             # pyserial raises TypeError when another thread or a vanished device closed the port under it
-            raise self._gone(exc) from exc
+            raise self._gone(exc) from self._cause(exc)
 
     def _read_waiting(self) -> bytes:
         """What has arrived besides; a port that vanishes here is told by the next read, with nothing lost before it."""
@@ -78,20 +83,35 @@ class SerialLink:
         try:
             self._port.reset_input_buffer()
         except (serial.SerialException, OSError) as exc:
-            raise self._gone(exc) from exc
+            raise self._gone(exc) from self._cause(exc)
 
     def close(self) -> None:
         self._port.close()
 
+    def _cause(self, exc: Exception) -> Exception | None:
+        return exc if self.url == self._secret else None
+
     def _gone(self, exc: Exception) -> LinkError:
         return LinkError(
-            f"the port {self.url} is gone: {exc}",
+            f"the port {self.url} is gone: {_without(str(exc), self._secret, self.url)}",
             remedy="plug it in again, and check that no other program has it open",
             code="link.gone",
         )
 
 
-def _open_error(url: str, exc: Exception) -> LinkError:
+def _without(text: str, url: str, shown: str) -> str:
+    """pyserial's words, with the URL as it may be shown; its password stands there by itself in some of them."""
+    if url == shown:
+        return text
+    text = text.replace(url, shown)
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return "an address that cannot be read"
+    return text.replace(password, "***") if password else text
+
+
+def _open_error(url: str, exc: Exception, secret: str) -> LinkError:
     number = getattr(exc, "errno", None)
     if number == errno.EACCES:
         remedy = "join the group that owns the device (ls -l), then log in again"
@@ -101,4 +121,8 @@ def _open_error(url: str, exc: Exception) -> LinkError:
         return LinkError(f"{url} is in use", remedy=remedy, code="link.busy")
     if number in {errno.ENOENT, errno.ENXIO, errno.ENODEV}:
         return LinkError(f"there is no port {url}", remedy="harness doctor lists the ports", code="link.no_port")
-    return LinkError(f"cannot open {url}: {exc}", remedy="harness doctor lists the ports", code="link.open")
+    return LinkError(
+        f"cannot open {url}: {_without(str(exc), secret, url)}",
+        remedy="harness doctor lists the ports",
+        code="link.open",
+    )
