@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
 from harness.device.bench import Bench, InputPlan
 from harness.device.client import Device
