@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "report": GROUND | {"record", "reconcile", "plan", "model", "estimates", "whatif"},
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim", "rig"}
-ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report"}
+ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report", "estimates"}
 ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "whatif", "environment"}
 
 OWNERS = {

@@ -32,6 +32,9 @@ _TABLES = click.Choice(["results", "runs", "trials", "operators", "environments"
 @click.option("--export", "export_path", type=_PATH, help="Write a table as .csv or .parquet.")
 @click.option("--table", type=_TABLES, default="results", show_default=True, help="The table of --export.")
 @click.option("--import", "imports", multiple=True, type=_PATH, help="Take in a run's folder or a sweep's record.")
+@click.option(
+    "--estimates", "estimate_files", multiple=True, type=_PATH, help="Other tools' estimates: tool, model, bytes."
+)
 @click.option("--history", metavar="PATH|URL", help="The database (default: history.sqlite in the results).")
 @click.option("--results", type=_PATH, default=Path("results"), show_default=True, help="Where results are kept.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -60,6 +63,11 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
             if model is None:
                 print(json.dumps(_document(imported=count)) if as_json else f"{count} results are in {place}")
                 return
+        if options["estimate_files"]:
+            from harness.estimates import read_estimates
+
+            for path in options["estimate_files"]:
+                store.add_estimates(read_estimates(path))
         if model is None:
             _show_models(store, as_json)
         else:

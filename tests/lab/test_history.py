@@ -3,11 +3,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.errors import MissingDependencyError, UsageError
+from harness.estimates import Estimate
 from harness.lab.history import load
 from harness.lab.history.database import HistoryError, SqliteDatabase, open_database
 from harness.lab.history.frame import export
@@ -91,6 +93,18 @@ def test_estimates_are_held_against_minima(store: HistoryStore) -> None:
     assert (first.tool, first.tflm_commit, first.count, first.under) == ("harness plan", "aaa", 2, 0)
     assert first.mean_percent == pytest.approx(100 * 24 / 12936)
     assert (second.tflm_commit, second.count, second.under) == ("bbb", 1, 1)
+
+
+def test_other_tools_estimates_are_held_against_what_was_measured(store: HistoryStore) -> None:
+    _fill(store)
+    rule = Estimate("rule of thumb", "kws.tflite", 10000)
+    elsewhere = Estimate("other", "kws.tflite", 20000, board="nrf52840dk")
+    assert store.add_estimates([rule, elsewhere]) == 3
+    assert store.add_estimates([replace(rule, estimated_bytes=12936)]) == 3  # replaces
+    errors = {(error.tool, error.tflm_commit): error for error in estimate_errors(store, "kws")}
+    assert set(errors) == {(tool, commit) for tool in ("harness plan", "rule of thumb") for commit in ("aaa", "bbb")}
+    assert errors["rule of thumb", "aaa"].mean_percent == 0
+    assert errors["rule of thumb", "bbb"].under == 1
 
 
 def test_a_rigs_noise_is_its_own(store: HistoryStore) -> None:

@@ -136,6 +136,23 @@ def test_a_killed_scheduler_leaves_no_process_behind(folder: Path) -> None:
     assert not any(_alive(pid) for pid in children)
 
 
+def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(folder: Path) -> None:
+    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml"]
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("[1/4]")
+    children = _descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    told = process.stderr.read()
+    assert process.wait(timeout=30) == 130
+    assert "the same command goes on" in told
+    assert "Traceback" not in told
+    assert not any(_alive(pid) for pid in children)
+    done = _harness(folder, "regress", "examples/suite.yaml", "--json")
+    assert done.returncode == 0
+    assert _document(done)["resumed_jobs"] >= 1
+
+
 def test_two_runs_at_once_do_not_disturb_each_other(folder: Path) -> None:
     argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml", "-k", "svdf or hello", "--json"]
     runs = [subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]

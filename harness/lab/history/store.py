@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
+from harness.estimates import Estimate
 from harness.lab.conditions import conditions_of
 from harness.lab.history.database import Database, open_database
 from harness.lab.history.schema import migrate
@@ -132,6 +134,23 @@ class HistoryStore:
             {"model": model} if model else {},
         )
         return [(str(a), str(b), str(c), str(d), int(e), int(f)) for a, b, c, d, e, f in rows]
+
+    def add_estimates(self, estimates: Iterable[Estimate]) -> int:
+        """Hold other tools' estimates against every result of their model (file name or stem), and of their board and
+        kernels where they name them. An estimate of a tool that is there already is replaced. Returns how many."""
+        count = 0
+        with self.database.transaction():
+            for estimate in estimates:
+                wanted = {"model": PurePath(estimate.model).stem, "board": estimate.board, "kernels": estimate.kernels}
+                conditions = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
+                parameters = {name: value for name, value in wanted.items() if value}
+                _, rows = self.database.query(f"SELECT result_id FROM results WHERE {conditions}", parameters)
+                keys = [{"result_id": row[0], "tool": estimate.tool} for row in rows]
+                if keys:
+                    self.database.run("DELETE FROM estimates WHERE result_id = :result_id AND tool = :tool", keys)
+                self._insert("estimates", [key | {"estimated_bytes": estimate.estimated_bytes} for key in keys])
+                count += len(keys)
+        return count
 
     def _add_details(self, result_id: str, sweep: SweepRecord) -> None:
         trials = sweep.search.trials if sweep.search else ()
