@@ -22,10 +22,9 @@ from harness.plan.arena import ArenaPlan, plan_arena
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
 from harness.sweep.ample import ample_failure, ample_sizes, tflm_log
-from harness.sweep.boot import first_boot
+from harness.sweep.boot import meet
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
-from harness.sweep.interview import interview
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.trial import Outcome, Reason
@@ -131,8 +130,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
         device = Device(rig.link, on_text=progress.device_text)
         bench = bench_for(rig, device, program, inputs, request)
         progress.stage("boot")
-        hello = first_boot(bench, rig, deadline)
-        about = interview(device, deadline)
+        hello, about = meet(bench, rig, deadline, draft.warnings)
         draft.device = evidence.device_record(hello, evidence.timing_of(hello, board), about.struct_sizes)
         draft.environment = about.environment
         require_alignment(hello.base_alignment, board)
