@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 _DEFAULT_METRICS = ("arena_min_bytes", "invoke_cycles")
+#: Lines for the newest commits; the document of --json has all.
+_SHOWN_COMMITS = 8
 _TABLES = click.Choice(["results", "runs", "trials", "operators", "environments", "estimates"])
 
 
@@ -119,7 +121,7 @@ def _show_model(store: HistoryStore, model: str, options: dict[str, Any], as_jso
         return
     for one in found:
         _print_series(model, one, plot=options["plot"])
-    _print_errors(errors)
+    _print_errors(_newest(found, errors))
 
 
 def _series_values(series: Series) -> dict[str, Any]:
@@ -148,7 +150,10 @@ def _print_series(model: str, series: Series, *, plot: bool) -> None:
     rig = f" on {series.rig}" if series.rig else ""
     unit = series.metric.unit
     print(f"{safe_text(model)}, {series.board}{rig}, {series.kernels}: {series.metric.name} ({series.metric.title})")
-    for commit, count, value in series.by_commit():
+    commits = series.by_commit()
+    if len(commits) > _SHOWN_COMMITS:
+        print(f"  {len(commits) - _SHOWN_COMMITS} earlier TFLM commits: --json")
+    for commit, count, value in commits[-_SHOWN_COMMITS:]:
         print(f"  TFLM {safe_text(commit[:12]) or 'not known'}: {value:,.0f} {unit}, median of {count}")
     for change in series.changes():
         old, new = (safe_text(series.points[at].tflm_commit[:12]) for at in (change.index - 1, change.index))
@@ -158,6 +163,12 @@ def _print_series(model: str, series: Series, *, plot: bool) -> None:
     if plot:
         values = series.values
         print(f"  {sparkline(values)}  {min(values):,} … {max(values):,} {unit}")
+
+
+def _newest(series: list[Series], errors: list[EstimateErrors]) -> list[EstimateErrors]:
+    """Of each tool, board and kernel set that is shown: the errors with the TFLM commit that was measured last."""
+    commits = {(one.board, one.kernels): one.points[-1].tflm_commit for one in series}
+    return [error for error in errors if commits.get((error.board, error.kernels)) == error.tflm_commit]
 
 
 def _print_errors(errors: list[EstimateErrors]) -> None:

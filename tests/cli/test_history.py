@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import main
+from harness.lab.history.store import HistoryStore
+from tests.lab import samples
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """Twelve nights of one model, a TFLM commit each; the minimum grows with the last one."""
+    where = str(tmp_path / "history.sqlite")
+    store = HistoryStore.open(where)
+    for night in range(12):
+        commit = f"{night:040x}"
+        store.add_run(samples.run(run_id=f"run-{night}"))
+        sweep = samples.sweep(night, min_bytes=12936 + 64 * (night == 11), commit=commit)
+        store.add_result(f"run-{night}", samples.job(number=night, commit=commit), sweep)
+    store.close()
+    return where
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["history", *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_a_model_is_followed(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = _run(capsys, "kws", "--history", place, "--plot", "--metric", "arena_min_bytes")
+    assert code == 0
+    assert "2026-01-01T00:11:00Z: 12,936 -> 13,000 B (+0.49 %)" in out
+    assert "4 earlier TFLM commits: --json" in out
+    assert out.count("median of 1") == 8
+    assert "▁▁▁▁▁▁▁▁▁▁▁█" in out
+    assert out.count("harness plan on nucleo-f746zg") == 1  # with the newest commit
+    assert "1 of 1 too small" in out
+
+
+def test_the_document_has_everything(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out = _run(capsys, "kws", "--history", place, "--json")
+    document: Any = json.loads(out)
+    assert document["schema"] == "harness.history"
+    arena = document["series"][0]
+    assert (arena["metric"], arena["unit"], arena["board"]) == ("arena_min_bytes", "B", "nucleo-f746zg")
+    assert len(arena["points"]) == len(arena["by_commit"]) == len(document["estimates"]) == 12
+    assert [(change["before"], change["after"]) for change in arena["changes"]] == [(12936, 13000)]
+
+
+def test_models_are_listed_and_pictures_drawn(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(capsys, "--history", place)[1].split()[:5] == ["kws", "nucleo-f746zg", "cmsis_nn", "12", "results,"]
+    picture = tmp_path / "kws.svg"
+    assert _run(capsys, "kws", "--history", place, "--plot-file", str(picture))[0] == 0
+    assert picture.read_text().startswith("<svg")
+
+
+def test_what_is_not_there_is_told(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "cat", "--history", place]) == 2
+    assert "it holds kws" in capsys.readouterr().err
+    assert main(["history", "kws", "--metric", "arena_size", "--history", place]) == 2
+    assert "metrics are arena_min_bytes" in capsys.readouterr().err
