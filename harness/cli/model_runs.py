@@ -66,6 +66,12 @@ _OPTIONS = (
         help="Run under each choice: kernels, interpreter, arena-region, optimise, cache. All combinations.",
     ),
     click.option("--no-check", is_flag=True, help="Go on with a model that the checks refuse."),
+    click.option(
+        "--tolerance",
+        type=click.FloatRange(min=0),
+        metavar="STEPS",
+        help="Fail where outputs differ from LiteRT's by more quantised steps (floats: 1/10,000 of the largest).",
+    ),
     click.option("--no-reference", is_flag=True, help="Do not compare the outputs with LiteRT's."),
     click.option("--no-save", is_flag=True, help="Do not keep a firmware that is not ours before it is overwritten."),
     click.option(
@@ -123,6 +129,7 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
         build=BuildChoice(options["arena_region"], options["optimise"], options["cache"] == "on"),
         strategy=Strategy(options.get("strategy", Strategy.GUIDED)),
         warm_up=options["warm_up"],
+        tolerance_steps=options["tolerance"],
         transport=options["transport"],
         **own,
     )

@@ -142,13 +142,16 @@ class Bench:
             return self.device.fault(soon)
         return wire.FaultRecord(wire.FaultKind.NONE, wire.Stage.UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, "")
 
-    def set_inputs(self, hello: wire.Hello, deadline: Deadline) -> None:
-        """Tell the device its inputs, and upload those that are given: fast, where there is much of it."""
-        if self._line_speed is not None and sum(len(data) for _, data in self.inputs.staged) >= _WORTH_SPEED_BYTES:
+    def set_inputs(self, hello: wire.Hello, deadline: Deadline, others: InputPlan | None = None) -> None:
+        """Tell the device its inputs (the bench's own, or others), and upload those that are given: fast, where there
+        is much of it."""
+        inputs = others or self.inputs
+        much = sum(len(data) for _, data in inputs.staged) >= _WORTH_SPEED_BYTES
+        if self._line_speed is not None and others is None and much:
             self._line_speed.raise_rate(self.device, hello, deadline)
-        for setting in self.inputs.settings:
+        for setting in inputs.settings:
             self.device.set_input(setting, deadline)
-        for index, data in self.inputs.staged:
+        for index, data in inputs.staged:
             held = self.device.write_input(index, data, hello.chunk_bytes, deadline)
             if held != generator.digest(data):
                 raise LinkError(f"input {index} arrived with other bytes than were sent", remedy="run again")

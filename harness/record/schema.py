@@ -260,13 +260,19 @@ class EnvironmentRecord(msgspec.Struct, frozen=True):
 
 class ReferenceRecord(msgspec.Struct, frozen=True):
     """``backend`` computed the outputs that the device's were compared with. ``litert_refused``: why LiteRT is not it.
-    ``agreement``: bit_exact | close | different | unknown | self (what was measured is the reference)."""
+    ``agreement``: bit_exact | close | different | unknown | self (what was measured is the reference). ``vectors``
+    inferences were compared: several for a model with state, in sequence and each after a reset. ``others`` are further
+    references for the same outputs. ``refused``: why this one has no outputs."""
 
     backend: str
     agreement: str
     max_difference: float | None = None
     mean_difference: float | None = None
     litert_refused: str = ""
+    vectors: int = 1
+    tolerance_steps: float = 1
+    others: tuple[ReferenceRecord, ...] = ()
+    refused: str = ""
 
 
 class LinkRecord(msgspec.Struct, frozen=True):

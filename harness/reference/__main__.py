@@ -22,16 +22,28 @@ def _backend() -> tuple[str, Any]:
     return f"tflite-runtime {metadata.version('tflite-runtime')}", runtime
 
 
-def _run(module: Any, model: bytes, inputs: list[bytes]) -> tuple[list[bytes], list[str]]:
+def _run(module: Any, model: bytes, steps: list[tuple[bool, list[bytes]]]) -> tuple[list[list[bytes]], list[str]]:
+    """A new interpreter before each step that begins with no state."""
+    outputs: list[list[bytes]] = []
+    dtypes: list[str] = []
+    interpreter = None
+    for reset, inputs in steps:
+        if reset or interpreter is None:
+            interpreter = _interpreter(module, model)
+            interpreter.allocate_tensors()
+        arrays = _infer(interpreter, inputs)
+        outputs.append([array.tobytes() for array in arrays])
+        dtypes = [array.dtype.name for array in arrays]
+    return outputs, dtypes
+
+
+def _infer(interpreter: Any, inputs: list[bytes]) -> list[Any]:
     import numpy as np
 
-    interpreter = _interpreter(module, model)
-    interpreter.allocate_tensors()
     for detail, data in zip(interpreter.get_input_details(), inputs, strict=True):
         interpreter.set_tensor(detail["index"], np.frombuffer(data, detail["dtype"]).reshape(detail["shape"]))
     interpreter.invoke()
-    arrays = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
-    return [array.tobytes() for array in arrays], [array.dtype.name for array in arrays]
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
 def _interpreter(module: Any, model: bytes) -> Any:
@@ -55,18 +67,20 @@ def main() -> int:
     os.dup2(2, 1)  # LiteRT prints; the answer is alone on the real stdout
     header = json.loads(sys.stdin.buffer.readline())
     model = sys.stdin.buffer.read(header["model_bytes"])
-    inputs = [sys.stdin.buffer.read(size) for size in header["input_bytes"]]
+    read = sys.stdin.buffer.read
+    steps = [(step["reset"], [read(size) for size in step["input_bytes"]]) for step in header["steps"]]
     backend, refused = "", ""
-    outputs: list[bytes] = []
+    outputs: list[list[bytes]] = []
     dtypes: list[str] = []
     try:
         backend, module = _backend()
-        outputs, dtypes = _run(module, model, inputs)
+        outputs, dtypes = _run(module, model, steps)
     except Exception as exc:
         refused = f"{type(exc).__name__}: {exc}"
-    answer = {"backend": backend, "refused": refused, "dtypes": dtypes, "output_bytes": [len(data) for data in outputs]}
+    sizes = [[len(data) for data in step] for step in outputs]
+    answer = {"backend": backend, "refused": refused, "dtypes": dtypes, "output_bytes": sizes}
     with os.fdopen(stdout, "wb") as out:
-        out.write(json.dumps(answer).encode() + b"\n" + b"".join(outputs))
+        out.write(json.dumps(answer).encode() + b"\n" + b"".join(data for step in outputs for data in step))
     return 0
 
 

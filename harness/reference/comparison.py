@@ -33,8 +33,25 @@ INTEGER_TOLERANCE_STEPS = 1
 FLOAT_TOLERANCE = 1e-4
 
 
-def compare(ours: Sequence[bytes], theirs: Sequence[bytes], dtypes: Sequence[str]) -> Comparison:
-    """``dtypes`` are numpy names. Outputs of other number or size are DIFFERENT without a number."""
+def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
+    """One comparison for several inferences: the worst agreement, the largest difference, the mean of the means."""
+    order = list(Agreement)
+    worst = max(comparisons, key=lambda comparison: order.index(comparison.agreement))
+    largest = [c.max_difference for c in comparisons if c.max_difference is not None]
+    means = [c.mean_difference for c in comparisons if c.mean_difference is not None]
+    if len(largest) < len(comparisons):
+        return Comparison(worst.agreement)
+    return Comparison(worst.agreement, max(largest), sum(means) / len(means))
+
+
+def compare(
+    ours: Sequence[bytes],
+    theirs: Sequence[bytes],
+    dtypes: Sequence[str],
+    tolerance_steps: float = INTEGER_TOLERANCE_STEPS,
+) -> Comparison:
+    """``dtypes`` are numpy names. A step of a float output is FLOAT_TOLERANCE of its largest magnitude. Outputs of
+    other number or size are DIFFERENT without a number."""
     import numpy as np
 
     if list(ours) == list(theirs):
@@ -53,7 +70,7 @@ def compare(ours: Sequence[bytes], theirs: Sequence[bytes], dtypes: Sequence[str
         largest = float(difference.max())
         finite = np.abs(right[np.isfinite(right)])
         scale = float(finite.max()) if finite.size else 1.0
-        allowed = FLOAT_TOLERANCE * max(scale, 1e-6) if dtype.startswith("float") else INTEGER_TOLERANCE_STEPS
+        allowed = tolerance_steps * (FLOAT_TOLERANCE * max(scale, 1e-6) if dtype.startswith("float") else 1)
         close = close and largest <= allowed
         worst, total, count = max(worst, largest), total + float(difference.sum()), count + difference.size
     return Comparison(Agreement.CLOSE if close else Agreement.DIFFERENT, worst, total / max(1, count))

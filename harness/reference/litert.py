@@ -8,22 +8,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.reference.steps import Step
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRun:
-    """``refused`` is empty where LiteRT ran the model; then ``outputs`` are its output bytes in order, ``dtypes`` their
-    numpy names. ``backend`` is package and version, empty where neither package is installed."""
+    """``refused`` is empty where the model ran; then ``outputs`` are, for each step, its output bytes in order,
+    ``dtypes`` their numpy names. ``backend`` is package and version, empty where neither package is installed."""
 
     backend: str
-    outputs: tuple[bytes, ...] = ()
+    outputs: tuple[tuple[bytes, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
     refused: str = ""
 
 
-def run_litert(model: bytes, inputs: Sequence[bytes], timeout_s: float) -> ReferenceRun:
-    """Never raises for what LiteRT does: a refusal, a crash or a timeout is told in ``refused``."""
-    header = {"model_bytes": len(model), "input_bytes": [len(data) for data in inputs]}
-    request = json.dumps(header).encode() + b"\n" + model + b"".join(inputs)
+def run_litert(model: bytes, steps: Sequence[Step], timeout_s: float) -> ReferenceRun:
+    """All steps in turn. Never raises for what LiteRT does: a refusal, a crash or a timeout is told in ``refused``."""
+    told = [{"reset": step.reset, "input_bytes": [len(data) for data in step.inputs]} for step in steps]
+    header = {"model_bytes": len(model), "steps": told}
+    request = json.dumps(header).encode() + b"\n" + model + b"".join(data for step in steps for data in step.inputs)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "harness.reference"],
@@ -41,11 +44,14 @@ def run_litert(model: bytes, inputs: Sequence[bytes], timeout_s: float) -> Refer
 
 
 def parse_answer(answer: bytes) -> ReferenceRun:
-    """The child's stdout: a JSON line, then the bytes of all outputs."""
+    """The child's stdout: a JSON line, then the bytes of all outputs of all steps."""
     line, _, data = answer.partition(b"\n")
     header = json.loads(line)
     outputs, at = [], 0
-    for size in header["output_bytes"]:
-        outputs.append(data[at : at + size])
-        at += size
+    for sizes in header["output_bytes"]:
+        pieces = []
+        for size in sizes:
+            pieces.append(data[at : at + size])
+            at += size
+        outputs.append(tuple(pieces))
     return ReferenceRun(header["backend"], tuple(outputs), tuple(header["dtypes"]), header["refused"])

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.record.schema import SweepRecord, TrialRecord
+from harness.record.schema import ReferenceRecord, SweepRecord, TrialRecord
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
@@ -79,7 +79,7 @@ def _lines(record: SweepRecord) -> Iterator[str]:
     if record.soak:
         yield from soak_lines(record.soak)
     if record.reference:
-        yield _reference_line(record)
+        yield from _reference_lines(record)
     for warning in record.warnings:
         yield f"warning: {safe_text(warning)}"
     if record.record_path:
@@ -116,10 +116,19 @@ def _why(trial: TrialRecord) -> str:
     return f"{trial.reason}" + (f" ({safe_text(trial.detail)})" if trial.detail else "")
 
 
-def _reference_line(record: SweepRecord) -> str:
+def _reference_lines(record: SweepRecord) -> Iterator[str]:
     reference = record.reference
     assert reference is not None
+    yield _reference_line(reference)
+    for other in reference.others:
+        yield _reference_line(other)
+
+
+def _reference_line(reference: ReferenceRecord) -> str:
     refused = f"; LiteRT does not run it: {safe_text(reference.litert_refused)}" if reference.litert_refused else ""
+    if reference.refused and not reference.litert_refused:
+        refused = f": {safe_text(reference.refused)}"
+    count = f", over {reference.vectors} inferences with and without reset" if reference.vectors > 1 else ""
     match reference.agreement:
         case "bit_exact":
             words = "the outputs are bit for bit those of"
@@ -132,4 +141,4 @@ def _reference_line(record: SweepRecord) -> str:
             words = "the reference for the outputs is"
         case _:
             words = "the outputs were not compared with"
-    return f"{words} {reference.backend}{refused}"
+    return f"{words} {reference.backend}{count}{refused}"

@@ -12,6 +12,7 @@ from harness.record.journal import Journal, JournalEntry
 from harness.record.schema import SweepRecord
 from harness.record.store import write_record
 from harness.sweep import evidence
+from harness.sweep.agreement import require_agreement
 from harness.sweep.certificate import certify
 from harness.sweep.draft import Draft
 from harness.sweep.measuring import measure_session
@@ -101,6 +102,7 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
         if request.certify:
             draft.certificate = certify(session, series)
         journal.remove()
+    require_agreement(draft.reference, request.tolerance_steps)
 
 
 def _measure(session: Session, series: TrialSeries) -> None:
@@ -119,6 +121,7 @@ def _measure_only(request: SweepRequest, progress: Progress, draft: Draft) -> No
         digest = int(draft.measured.output_digest, 16)
         draft.timing = measure_session(session, ample_bytes, digest, request.arena_bytes)
         draft.link = evidence.link_record(session.device.counts)
+    require_agreement(draft.reference, request.tolerance_steps)
 
 
 def _soak(request: SweepRequest, progress: Progress, draft: Draft) -> None:
@@ -131,6 +134,7 @@ def _soak(request: SweepRequest, progress: Progress, draft: Draft) -> None:
             soak_session(session, arena_bytes, int(draft.measured.output_digest, 16))
         finally:
             draft.link = evidence.link_record(session.device.counts)
+    require_agreement(draft.reference, request.tolerance_steps)
 
 
 def _keep_trials(series: TrialSeries, session: Session) -> None:

@@ -53,7 +53,8 @@ class SweepRequest:
     ours before it is overwritten. ``build`` says how a firmware is built. ``runs`` timed Invokes follow ``warm_up``
     untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes``:
     what a measurement without a search takes for the smallest arena, and a soak runs in. ``variant`` names what of a
-    matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART."""
+    matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART.
+    ``tolerance_steps``: outputs that differ from a reference's by more end the run as failed; None: they are told."""
 
     model_path: Path
     board: str
@@ -79,6 +80,7 @@ class SweepRequest:
     arena_bytes: int | None = None
     transport: str = "uart"
     variant: tuple[tuple[str, str], ...] = ()
+    tolerance_steps: float | None = None
     soak: SoakSpec = field(default_factory=SoakSpec)
 
     def runs_on(self, timing: str) -> int:

@@ -21,12 +21,14 @@ from harness.model.reader import read_model
 from harness.plan.arena import ArenaPlan, plan_arena
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
+from harness.sweep.agreement import OutputComparison
 from harness.sweep.ample import ample_failure, ample_sizes, tflm_log
 from harness.sweep.boot import meet
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, Strategy, SweepRequest
+from harness.sweep.vectors import vectors_for
 from harness.trial import Outcome, Reason
 from harness.units import align_down
 from harness.wire import messages as wire
@@ -73,9 +75,13 @@ class Session:
     def observation(self) -> Observation:
         """What is looked at after the ample run."""
         request = self.request
-        return Observation(
-            self.device, self.hello, self.timing, self.model, self.inputs, self.deadline, compare=request.reference
-        )
+        outputs = None
+        if request.reference:
+            vectors = vectors_for(self.model, request.inputs)
+            outputs = OutputComparison(
+                self.bench, self.hello, self.model, vectors, self.deadline, request.tolerance_steps
+            )
+        return Observation(self.device, self.hello, self.timing, self.deadline, outputs)
 
     @property
     def identity(self) -> dict[str, object]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.deadline import Deadline
 from harness.device.bench import Bench
 from harness.device.client import Device
 from harness.errors import HarnessError
-from harness.inputs import NUMPY_NAMES, ModelInputs
+from harness.inputs import NUMPY_NAMES
 from harness.link.serial_link import SerialLink
 from harness.model.graph import Model, TensorType
 from harness.plan.arena import plan_arena
@@ -14,13 +16,13 @@ from harness.plan.target import target_for
 from harness.probe.protocol import FlashImage
 from harness.reference.litert import ReferenceRun
 from harness.sim.host.board import HostBoard
+from harness.sweep.vectors import Vector, read_outputs, run_vector
 from harness.units import safe_text
-from harness.wire.messages import ReadObject
 
 _TRIAL_TIMEOUT_S = 60.0
 
 
-def run_tflm_on_host(model: Model, inputs: ModelInputs, deadline: Deadline) -> ReferenceRun:
+def run_tflm_on_host(model: Model, vectors: Sequence[Vector], deadline: Deadline) -> ReferenceRun:
     """Never raises for what the host board cannot do: that is told in ``refused``."""
     try:
         board = HostBoard()
@@ -29,7 +31,7 @@ def run_tflm_on_host(model: Model, inputs: ModelInputs, deadline: Deadline) -> R
     try:
         link = SerialLink(board.port)
         try:
-            return _run(board, Device(link), model, inputs, deadline)
+            return _run(board, Device(link), model, vectors, deadline)
         finally:
             link.close()
     except HarnessError as exc:
@@ -38,20 +40,21 @@ def run_tflm_on_host(model: Model, inputs: ModelInputs, deadline: Deadline) -> R
         board.close()
 
 
-def _run(board: HostBoard, device: Device, model: Model, inputs: ModelInputs, deadline: Deadline) -> ReferenceRun:
+def _run(board: HostBoard, device: Device, model: Model, vectors: Sequence[Vector], deadline: Deadline) -> ReferenceRun:
     image = FlashImage(build_id=model.sha256[:32], model_sha256=model.sha256, model_path=model.path)
     board.flash(image, deadline)
-    bench = Bench(board, device, image, inputs.plan, trial_timeout_s=_TRIAL_TIMEOUT_S)
+    bench = Bench(board, device, image, vectors[0].inputs.plan, trial_timeout_s=_TRIAL_TIMEOUT_S)
     hello = bench.boot(deadline)
     backend = f"TFLM host interpreter {hello.tflm_commit}"
     ample = 2 * plan_arena(model, target_for("host")).min_bytes + 64 * 1024
     trial = bench.run(ample, None, deadline).trial
     if trial.output_digest == "":
         return ReferenceRun(backend, refused=safe_text(f"{trial.reason.value if trial.reason else ''} {trial.detail}"))
-    outputs = tuple(
-        device.read_object(ReadObject.OUTPUT, index, hello.chunk_bytes, deadline) for index in range(hello.output_count)
-    )
+    outputs = [read_outputs(device, hello, deadline)]
+    for vector in vectors[1:]:
+        run_vector(bench, hello, vector, deadline)
+        outputs.append(read_outputs(device, hello, deadline))
     main = model.subgraphs[0]
     # of an unusual type the bytes are compared
     dtypes = tuple(NUMPY_NAMES.get(TensorType(main.tensors[index].type), "uint8") for index in main.outputs)
-    return ReferenceRun(backend, outputs, dtypes)
+    return ReferenceRun(backend, tuple(outputs), dtypes)

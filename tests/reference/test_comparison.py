@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.reference.comparison import Agreement, compare
+from harness.reference.comparison import Agreement, Comparison, compare, worst_of
 
 
 def int8(*values: int) -> bytes:
@@ -40,3 +40,16 @@ def test_a_number_against_none_is_different(value: float) -> None:
 def test_other_shapes_are_different_without_a_number() -> None:
     result = compare([int8(1)], [int8(1, 2)], ["int8"])
     assert (result.agreement, result.max_difference) == (Agreement.DIFFERENT, None)
+
+
+def test_the_tolerance_is_in_steps() -> None:
+    assert compare([int8(1, 2)], [int8(1, 4)], ["int8"], 2).agreement is Agreement.CLOSE
+    assert compare([int8(1, 2)], [int8(1, 3)], ["int8"], 0).agreement is Agreement.DIFFERENT
+    assert compare([float32(1000.0)], [float32(1000.25)], ["float32"], 3).agreement is Agreement.CLOSE
+    assert compare([float32(1000.0)], [float32(1000.25)], ["float32"], 2).agreement is Agreement.DIFFERENT
+
+
+def test_several_inferences_are_as_good_as_the_worst() -> None:
+    exact, close = Comparison(Agreement.BIT_EXACT, 0.0, 0.0), Comparison(Agreement.CLOSE, 1.0, 0.5)
+    assert worst_of([exact, close]) == Comparison(Agreement.CLOSE, 1.0, 0.25)
+    assert worst_of([close, Comparison(Agreement.DIFFERENT)]) == Comparison(Agreement.DIFFERENT)

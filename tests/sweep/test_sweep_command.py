@@ -293,3 +293,10 @@ def test_without_the_interpreter_package_it_is_exit_3(tmp_path: Path) -> None:
     (result,) = json.loads(done.stdout)["results"]
     assert result["error"]["code"] == "environment.missing"
     assert "pip install tflite-micro" in result["error"]["remedy"]
+
+
+def test_a_model_with_state_is_compared_over_a_sequence_and_after_resets(sweep: Sweep) -> None:
+    reference = sweep.one(str(EXAMPLES / "svdf.tflite"), "--tolerance", "0")["reference"]
+    assert (reference["agreement"], reference["vectors"]) == ("bit_exact", 7)
+    stateless = sweep.one(HELLO, "--tolerance", "0")["reference"]
+    assert (stateless["agreement"], stateless["vectors"], stateless["tolerance_steps"]) == ("bit_exact", 1, 0)

@@ -98,6 +98,7 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
         model: bytes | None = None,
         trial_timeout_s: float = 20.0,
         resume: bool = False,
+        reference: bool = False,
         progress: Progress | None = None,
         job: Callable[[SweepRequest, Progress], Draft] = sweep_model,
         **choices: Any,
@@ -114,7 +115,7 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
                 results=tmp_path / "results",
                 rig=RigEntry(name="desk", board=name, faults=faults),
                 trial_timeout_s=trial_timeout_s,
-                reference=False,
+                reference=reference,
                 resume=resume,
                 **choices,
             )

@@ -22,6 +22,7 @@ from harness.rig.opening import RigOptions, open_rig
 from harness.sweep.flow import measure_model
 from harness.sweep.request import BuildChoice, Strategy
 from harness.units import align_up
+from tests.host_board.presence import needs_host_board
 
 from .bare_metal import BOARDS, twin_board
 
@@ -245,3 +246,23 @@ def test_the_rate_is_raised_as_far_as_the_line_holds(
         assert speed.raise_rate(device, hello, deadline) == reached
         assert rig.line.baud == reached
         device.ping(bytes(200), deadline)
+
+
+@pytest.mark.backend
+@needs_host_board
+def test_outputs_beyond_the_tolerance_fail_the_sweep_and_keep_what_was_measured(
+    sweep: Callable[..., SweepRecord],
+) -> None:
+    """The stand-in computes something else than LiteRT and TFLM do."""
+    record = sweep("nucleo-f446re", reference=True, tolerance_steps=2.0, runs=0)
+
+    assert record.status == "failed"
+    assert record.error is not None
+    assert record.error.code == "outputs.differ"
+    assert record.search is not None
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+    assert record.reference is not None
+    assert record.reference.agreement == "different"
+    assert record.reference.max_difference is not None
+    assert record.reference.max_difference > 2
+    assert [other.agreement for other in record.reference.others] == ["different"]

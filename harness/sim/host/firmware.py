@@ -335,7 +335,8 @@ class HostFirmware:
             if run < 0:
                 continue
             self._samples.append(elapsed)
-            now = generator.digest(*interpreter.outputs(len(self._output_types)))
+            self._outputs = interpreter.outputs(len(self._output_types))
+            now = generator.digest(*self._outputs)
             digest = digest or now
             if now != digest and deviation == wire.UNKNOWN_U32:
                 deviation = run
