@@ -71,7 +71,7 @@ def _upgrade(pair: dict[str, JobRecord], libraries: Sequence[str]) -> UpgradeRec
     record = UpgradeRecord(
         model=known.model,
         board=known.board,
-        kernels=known.kernels,
+        kernels=" -> ".join(dict.fromkeys(job.kernels for job in (one, other) if job)),
         before=_commit(before) or libraries[0],
         after=_commit(after) or libraries[1],
     )
@@ -121,7 +121,8 @@ def _struct_change(category: str, before: SweepRecord, after: SweepRecord) -> st
     counts = [_count(record, category) for record in (before, after)]
     if counts[0] != counts[1]:
         words.append(f"count {counts[0]} -> {counts[1]}")
-    return ", ".join(words)
+    one, other = (_tail_by_operator(record.plan or {}, category) for record in (before, after))
+    return ", ".join([*words, *_changes(one, other)])
 
 
 def _count(record: SweepRecord, category: str) -> int:
@@ -132,11 +133,25 @@ def _count(record: SweepRecord, category: str) -> int:
 def _operator_changes(before: SweepRecord, after: SweepRecord) -> list[str]:
     """Scratch buffers, by operator, where the two plans differ: what moved the head."""
     one, other = (_scratch_by_operator(record.plan or {}) for record in (before, after))
+    return [f"scratch of {change}" for change in _changes(one, other)]
+
+
+def _changes(one: dict[str, int], other: dict[str, int]) -> list[str]:
     return [
-        f"scratch of {name} {one.get(name, 0)} -> {other.get(name, 0)}"
+        f"{name} {one.get(name, 0)} -> {other.get(name, 0)}"
         for name in dict.fromkeys((*one, *other))
         if one.get(name, 0) != other.get(name, 0)
     ]
+
+
+def _tail_by_operator(plan: dict[str, Any], category: str) -> dict[str, int]:
+    """What each operator keeps in a category, padding included, by the plan."""
+    found: dict[str, int] = {}
+    for item in plan.get("tail", ()):
+        if item.get("category") == category and item.get("operator") is not None:
+            name = f"operator {item['operator']}"
+            found[name] = found.get(name, 0) + item["size_bytes"] + item["padding_bytes"]
+    return found
 
 
 def _scratch_by_operator(plan: dict[str, Any]) -> dict[str, int]:

@@ -44,9 +44,10 @@ def _sweep(
     record = samples.sweep(commit=commit)
     assert record.device is not None
     placement = {"scratch": 0, "requested_bytes": scratch, "first_use": 3}
+    kept = {"category": NODES, "operator": 1, "size_bytes": node_bytes - 400, "padding_bytes": 4}
     return msgspec.structs.replace(
         record,
-        plan={"arena": {"min_bytes": 1, "used_bytes": 1}, "placements": [placement]},
+        plan={"arena": {"min_bytes": 1, "used_bytes": 1}, "placements": [placement], "tail": [kept]},
         measured=MeasuredRecord(
             arena_bytes=32768,
             used_bytes=head + tail + lost,
@@ -92,7 +93,7 @@ def test_every_byte_has_its_category_and_reason(pair: tuple[JobRecord, JobRecord
     assert (record.before, record.after, record.problem) == ("aaa", "bbb", "")
     terms = {term.name: (term.difference, term.explanation) for term in record.bytes}
     assert terms[EVAL] == (140, "sizeof(TfLiteEvalTensor) 12 -> 16")
-    assert terms[NODES] == (32, "count 13 -> 14")
+    assert terms[NODES] == (32, "count 13 -> 14, operator 1 20 -> 52")
     assert terms["arena_head_bytes"] == (100, "scratch of operator 3 490 -> 590")
     assert terms["arena_used_bytes"][0] == 140 + 32 + 100 + 8
     assert record.unexplained_bytes == 8
