@@ -99,16 +99,16 @@ def serve(
         raise UsageError(f"{len(rigs)} rigs cannot share one port", remedy="name one rig, or leave the ports away")
     if not rigs:
         raise UsageError("the lab file has no rig of this computer", remedy="harness lab list shows them")
-    with ExitStack() as stack:
-        request = ServeRequest(host, probe_port, serial_port)
-        served = [stack.enter_context(closing(ServedRig(rig, request))) for rig in rigs]
-        entries = tuple(one.entry for one in served)
-        if as_json:
-            print(json.dumps({"rigs": msgspec.to_builtins(entries)}), flush=True)
-        else:
-            print(f"{len(entries)} rigs are served; for lab.yaml on the other side:\n", file=sys.stderr)
-            print(lab_yaml(entries), end="", flush=True)
-        try:
+    try:
+        with ExitStack() as stack:
+            request = ServeRequest(host, probe_port, serial_port)
+            served = [stack.enter_context(closing(ServedRig(rig, request))) for rig in rigs]
+            entries = tuple(one.entry for one in served)
+            if as_json:
+                print(json.dumps({"rigs": msgspec.to_builtins(entries)}), flush=True)
+            else:
+                print(f"{len(entries)} rigs are served; for lab.yaml on the other side:\n", file=sys.stderr)
+                print(lab_yaml(entries), end="", flush=True)
             threading.Event().wait()
-        except KeyboardInterrupt:
-            print("stopped", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
