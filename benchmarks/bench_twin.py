@@ -37,6 +37,7 @@ SPEED_LIMIT = 40.0
 FLASH_LIMIT_S, HELLO_LIMIT_S = 4.0, 0.5
 FLASH_BYTES = 253 * 1024
 CYCLES = 1000
+REPORT_EVERY = 10
 #: Growth over the second half of the cycles.
 MEMORY_LIMIT_MIB, HANDLE_LIMIT = 16.0, 0
 #: Thumb: a loop that loads, multiplies, adds, stores and branches, as kernels do.
@@ -115,11 +116,20 @@ def _cycles(probe: PyOcdProbe, device: Device, image: FlashImage, base: int) -> 
         _hello(probe, device)
         if number == cycles // 2:
             middle = _Usage.now()
+        if number % REPORT_EVERY == REPORT_EVERY - 1:
+            _progress(number + 1, (time.perf_counter() - started) / (number + 1))
     end = _Usage.now()
     yield Row(f"{cycles} cycles of flash and boot, each", (time.perf_counter() - started) / cycles, "s")
     yield Row("… memory, growth in the second half", end.memory_mib - middle.memory_mib, "MiB", MEMORY_LIMIT_MIB)
     yield Row("… threads, growth", end.threads - middle.threads, "", HANDLE_LIMIT)
     yield Row("… file descriptors, growth", end.files - middle.files, "", HANDLE_LIMIT)
+
+
+def _progress(done: int, each_s: float) -> None:
+    """What a run that is stopped early still tells, on standard error: the rows come last."""
+    now = _Usage.now()
+    resources = f"{now.memory_mib:.1f} MiB, {now.threads} threads, {now.files} descriptors"
+    print(f"{done} cycles, {each_s:.2f} s each: {resources}", file=sys.stderr, flush=True)
 
 
 def _firmware(folder: Path) -> FirmwareImage:

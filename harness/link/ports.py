@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +19,12 @@ class SerialPort:
     is_accessible: bool
 
 
-def list_ports() -> tuple[SerialPort, ...]:
-    """Every port that pyserial sees, USB ones first. Opens none of them."""
-    from serial.tools.list_ports import comports
+def list_ports(comports: Callable[[], Iterable[Any]] | None = None) -> tuple[SerialPort, ...]:
+    """Every port that pyserial sees, USB ones first. Opens none of them. ``comports``: pyserial's, unless given."""
+    if comports is None:
+        from serial.tools.list_ports import comports as of_pyserial
 
+        comports = of_pyserial
     ports = [
         SerialPort(
             device=str(port.device),

@@ -2,127 +2,125 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import logging
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import serial
 
 from harness.board.lab_file import redacted_url
 from harness.deadline import Deadline
-from harness.errors import LinkError
+from harness.errors import HarnessError, LinkError
+from harness.link.port_opening import OPEN_ERRORS, WRITE_TIMEOUT_S, PortOpening, without_password
 
-#: How long one system call waits; deadlines are checked in between. Short, as pyserial's own wait cannot be ended.
-_POLL_S = 0.05
-_WRITE_TIMEOUT_S = 5.0
+log = logging.getLogger(__name__)
+
+#: pyserial raises TypeError when another thread or a vanished device closed the port under it.
+_GONE = (serial.SerialException, OSError, TypeError)
 
 
 class SerialLink:
-    """Implements ``Link``. The port is opened exclusively: two readers would steal each other's bytes."""
+    """Implements ``Link``. The port is opened exclusively: two readers would steal each other's bytes.
 
-    def __init__(self, url: str, baud: int = 115200) -> None:
+    ``find`` names the port anew after it vanished: a USB port that comes back may have another name (ttyACM0 →
+    ttyACM1). What was on its way then is lost, as on a bad line. Without it a vanished port is LinkError ``link.gone``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        baud: int = 115200,
+        *,
+        find: Callable[[], str] | None = None,
+        opening: PortOpening | None = None,
+    ) -> None:
+        self._opening = opening or PortOpening()
+        self._find = find
+        self._take(url, baud)
+
+    def _take(self, url: str, baud: int) -> None:
+        self._port: Any = self._opening.open(url, baud)
         #: As shown: without the password that a URL may hold.
         self.url = redacted_url(url)
         self._secret = url
-        try:
-            self._port: Any = serial.serial_for_url(url, do_not_open=True)
-            self._port.baudrate = baud
-            self._port.timeout = _POLL_S
-            if "://" not in url:
-                self._port.write_timeout = _WRITE_TIMEOUT_S  # pyserial's network ports have none
-                self._port.exclusive = True
-            self._port.open()
-        except (serial.SerialException, OSError, ValueError) as exc:
-            # pyserial writes the URL into its errors, so its error is not the cause of ours
-            raise _open_error(self.url, exc, url) from (exc if self.url == url else None)
+        self._baud = baud
 
     def set_baud(self, baud: int) -> None:
         """Change the rate of this side; what the device said at the old rate must have arrived."""
+        self._baud = baud
         try:
             self._port.baudrate = baud
-        except (serial.SerialException, OSError, ValueError) as exc:
-            raise self._gone(exc) from self._cause(exc)
+        except OPEN_ERRORS as exc:
+            self._find_again(exc)
 
     @property
     def baud(self) -> int:
-        return int(self._port.baudrate)
+        return self._baud
 
     def write(self, data: bytes, deadline: Deadline) -> None:  # noqa: ARG002 - pyserial has one write timeout
         try:
             self._port.write(data)
         except serial.SerialTimeoutException as exc:
             raise LinkError(
-                f"{self.url} takes no data for {_WRITE_TIMEOUT_S:g} s",
+                f"{self.url} takes no data for {WRITE_TIMEOUT_S:g} s",
                 remedy="check that the device runs and that no flow control is on",
                 code="link.write_blocked",
             ) from exc
-        except (serial.SerialException, OSError, TypeError) as exc:
-            raise self._gone(exc) from self._cause(exc)
+        except _GONE as exc:
+            self._find_again(exc)
 
     def read(self, deadline: Deadline) -> bytes:
-        try:
-            while True:
+        while True:
+            try:
                 data: bytes = self._port.read(1)
-                if data:
-                    return data + self._read_waiting()
-                if deadline.passed:
-                    return b""
-        except (serial.SerialException, OSError, TypeError) as exc:
-            # pyserial raises TypeError when another thread or a vanished device closed the port under it
-            raise self._gone(exc) from self._cause(exc)
+            except _GONE as exc:
+                self._find_again(exc)
+                data = b""
+            if data:
+                return data + self._read_waiting()
+            if deadline.passed:
+                return b""
 
     def _read_waiting(self) -> bytes:
         """What has arrived besides; a port that vanishes here is told by the next read, with nothing lost before it."""
         try:
             waiting: bytes = self._port.read(self._port.in_waiting)
-        except (serial.SerialException, OSError, TypeError):
+        except _GONE:
             return b""
         return waiting
 
     def discard_input(self) -> None:
         try:
             self._port.reset_input_buffer()
-        except (serial.SerialException, OSError) as exc:
-            raise self._gone(exc) from self._cause(exc)
+        except _GONE as exc:
+            self._find_again(exc)
 
     def close(self) -> None:
         self._port.close()
 
-    def _cause(self, exc: Exception) -> Exception | None:
-        return exc if self.url == self._secret else None
-
-    def _gone(self, exc: Exception) -> LinkError:
-        return LinkError(
-            f"the port {self.url} is gone: {_without(str(exc), self._secret, self.url)}",
+    def _find_again(self, exc: Exception) -> None:
+        """The port that came back, under whatever name. Raises LinkError when it does not, within the patience."""
+        gone = LinkError(
+            f"the port {self.url} is gone: {without_password(str(exc), self._secret)}",
             remedy="plug it in again, and check that no other program has it open",
             code="link.gone",
         )
-
-
-def _without(text: str, url: str, shown: str) -> str:
-    """pyserial's words, with the URL as it may be shown; its password stands there by itself in some of them."""
-    if url == shown:
-        return text
-    text = text.replace(url, shown)
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        return "an address that cannot be read"
-    return text.replace(password, "***") if password else text
-
-
-def _open_error(url: str, exc: Exception, secret: str) -> LinkError:
-    number = getattr(exc, "errno", None)
-    if number == errno.EACCES:
-        remedy = "join the group that owns the device (ls -l), then log in again"
-        return LinkError(f"no permission to open {url}", remedy=remedy, code="link.denied")
-    if number == errno.EBUSY:
-        remedy = "close the other program (a terminal, ModemManager) and run again"
-        return LinkError(f"{url} is in use", remedy=remedy, code="link.busy")
-    if number in {errno.ENOENT, errno.ENXIO, errno.ENODEV}:
-        return LinkError(f"there is no port {url}", remedy="harness doctor lists the ports", code="link.no_port")
-    return LinkError(
-        f"cannot open {url}: {_without(str(exc), secret, url)}",
-        remedy="harness doctor lists the ports",
-        code="link.open",
-    )
+        cause = exc if self.url == self._secret else None
+        if self._find is None:
+            raise gone from cause
+        with contextlib.suppress(*_GONE):
+            self._port.close()
+        former, opening = self.url, self._opening
+        started = opening.clock()
+        while True:
+            try:
+                self._take(self._find(), self._baud)
+            except HarnessError as still:
+                log.debug("looking for %s: %s", former, still.message)
+                if opening.clock() - started >= opening.patience_s:
+                    raise gone from cause
+            else:
+                log.warning("%s was gone for a moment; it is %s now", former, self.url)
+                return
+            opening.sleep(opening.step_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,8 @@ def open_hardware(
         probe = LockedProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock)
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
-        return probe, SerialLink(serial_url(uid, entry), board.uart.baud)
+        url = serial_url(uid, entry)
+        return probe, SerialLink(url, board.uart.baud, find=port_finder(uid, entry))
     except BaseException:
         lock.release()
         raise
@@ -84,3 +86,10 @@ def serial_url(uid: str, entry: RigEntry | None) -> str:
     if port and not port.startswith(_USB):
         return str(port)
     return port_of(port.removeprefix(_USB) or uid, list_ports()).device
+
+
+def port_finder(uid: str, entry: RigEntry | None) -> Callable[[], str] | None:
+    """How the port is found after it vanished: again by its USB serial number, or path. None for one of the network."""
+    if entry and "://" in entry.port:
+        return None
+    return lambda: serial_url(uid, entry)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.board.catalogue import load_hardware_board
 from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
-from harness.errors import LinkError
+from harness.errors import HarnessError, LinkError
 from harness.link.serial_link import SerialLink
 from harness.link.serial_server import SerialServer
 from harness.probe.server import ProbeServer
-from harness.rig.hardware import probe_uid, serial_url
+from harness.rig.hardware import port_finder, probe_uid, serial_url
 from harness.rig.lock import RigLock
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class ServedRig:
         uid = probe_uid(board, rig)
         self._lock = RigLock(f"rig {rig.name} (probe {uid})")
         try:
-            self._bridge = SerialBridge(serial_url(uid, rig), board.uart.baud, request)
+            self._bridge = SerialBridge(serial_url(uid, rig), board.uart.baud, request, port_finder(uid, rig))
             try:
                 local = request.host in {"127.0.0.1", "localhost"}
                 self._probe = ProbeServer(uid, request.probe_port, local_only=local)
@@ -62,10 +63,14 @@ class ServedRig:
 
 
 class SerialBridge:
-    """A serial port of this computer on a TCP port, both ways, at the rate that the client sets."""
+    """A serial port of this computer on a TCP port, both ways, at the rate that the client sets.
 
-    def __init__(self, port: str, baud: int, request: ServeRequest) -> None:
+    ``find`` names the port anew after it was unplugged; without it, it keeps its name.
+    """
+
+    def __init__(self, port: str, baud: int, request: ServeRequest, find: Callable[[], str] | None = None) -> None:
         self._port, self._baud = port, baud
+        self._find = find or (lambda: port)
         self._link = SerialLink(port, baud)
         try:
             self._server = SerialServer(request.serial_port, host=request.host)
@@ -118,6 +123,6 @@ class SerialBridge:
         logger.warning("%s: %s", self._port, why.message)
         self._link.close()
         while not self._closed.wait(_REOPEN_S):
-            with contextlib.suppress(LinkError):
-                self._link = SerialLink(self._port, self._baud)
+            with contextlib.suppress(HarnessError):
+                self._link = SerialLink(self._find(), self._baud)
                 return
