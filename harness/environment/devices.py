@@ -54,7 +54,7 @@ def probe_parts() -> list[Part]:
         if normalised_serial(probe.serial) not in seen:
             name = probe.serial or probe.usb_id
             detail = f"{probe.name} is plugged in (USB {probe.usb_id}), but pyOCD does not see it"
-            remedy = probe.permission_remedy
+            remedy = probe.remedy
             parts.append(Part(Kind.PROBE, name, Status.WRONG, "flashing boards", "", detail, remedy))
     return parts
 

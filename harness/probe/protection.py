@@ -30,6 +30,7 @@ _STM32 = {
     Family.STM32L4: _Registers(0x4002_2020, 0, 0x4002_2010, 0x4002_2014),
 }
 _RDP_LEVEL_0 = 0xAA
+_MAY_BE_LOCKED = frozenset({"probe.no_target", "probe.transfer_fault", "probe.failed"})
 _NVMC_READY, _NVMC_CONFIG = 0x4001_E400, 0x4001_E504
 
 
@@ -76,6 +77,16 @@ def nrf_protected(rig: str) -> ProtectedChipError:
         f"rig {rig}: the chip's access port is closed (APPROTECT); nothing was read, erased or written",
         remedy="harness flash --erase-protected erases the whole chip and opens it, after you confirm",
     )
+
+
+def with_limits(error: ProbeError, board: HardwareBoard, probe_description: str) -> ProbeError:
+    """An nRF that does not answer to an ST-Link may be locked: newer ST-Link firmware does not reach the access port
+    that would tell, and open it (pyOCD issue 775)."""
+    is_stlink = "stlink" in probe_description.lower().replace("-", "")
+    if board.family is not Family.NRF52 or not is_stlink or error.code not in _MAY_BE_LOCKED:
+        return error
+    limit = "an ST-Link cannot tell or unlock a chip with APPROTECT: for that take a J-Link or a CMSIS-DAP probe"
+    return ProbeError(error.message, remedy=f"{error.remedy}; {limit}", code=error.code)
 
 
 def controller_state(board: HardwareBoard, session: Any) -> str:

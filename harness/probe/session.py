@@ -15,7 +15,7 @@ from typing import Any
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import MissingDependencyError, ProbeError
-from harness.probe.protection import is_locked
+from harness.probe.protection import is_locked, with_limits
 from harness.probe.targets import register_target
 from harness.probe.trouble import Place, translate
 
@@ -134,7 +134,7 @@ def _climb(
         except ProbeError:
             raise
         except Exception as exc:  # whatever pyOCD and its USB back ends raise
-            last = translate(exc, place)
+            last = with_limits(translate(exc, place), board, str(probe.description))
             tried.append(f"{rung}: {last.code.partition('.')[2]}")
             log.info("%s: %s failed: %s", place.rig, rung, exc)
             if last.code not in ("probe.no_target", "probe.transfer_fault", "probe.timeout", "probe.failed"):

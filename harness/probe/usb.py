@@ -5,6 +5,7 @@ pyOCD passes over a probe that it may not open, so that "no permission" looks li
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,30 +18,46 @@ PROBE_IDS: dict[str, tuple[str, frozenset[str]]] = {
     "2e8a": ("CMSIS-DAP", frozenset({"000c"})),
 }
 SYSFS_USB = Path("/sys/bus/usb/devices")
+#: The nodes that libusb opens: ``<bus>/<device>``, three digits each.
+USB_NODES = Path("/dev/bus/usb")
 
 
 @dataclass(frozen=True, slots=True)
 class UsbProbe:
-    """``usb_id`` is ``vendor:product``; ``serial`` "" where the device has none."""
+    """``usb_id`` is ``vendor:product``; ``serial`` "" where the device has none. ``is_accessible``: this user may open
+    it."""
 
     name: str
     usb_id: str
     serial: str
+    is_accessible: bool = False
 
     @property
-    def permission_remedy(self) -> str:
+    def title(self) -> str:
+        return f"{self.name} {self.serial}".rstrip()
+
+    @property
+    def remedy(self) -> str:
+        """What to do when pyOCD does not list it."""
+        if self.is_accessible:
+            return "close what has it open (an IDE, a debugger, another harness), or plug it in again"
         return f"give your user access by a udev rule for USB {self.usb_id} (docs/installing.md), then plug it in again"
 
 
-def usb_probes(root: Path = SYSFS_USB) -> tuple[UsbProbe, ...]:
+def usb_probes(root: Path = SYSFS_USB, nodes: Path = USB_NODES) -> tuple[UsbProbe, ...]:
     """What is on the bus. Reads sysfs, which needs no permission."""
     found = []
     for device in sorted(root.iterdir()) if root.is_dir() else []:
         vendor, product = _read(device / "idVendor"), _read(device / "idProduct")
         name, products = PROBE_IDS.get(vendor, ("", frozenset()))
         if product in products:
-            found.append(UsbProbe(name, f"{vendor}:{product}", _read(device / "serial")))
+            is_accessible = os.access(_node(device, nodes), os.R_OK | os.W_OK)
+            found.append(UsbProbe(name, f"{vendor}:{product}", _read(device / "serial"), is_accessible))
     return tuple(found)
+
+
+def _node(device: Path, nodes: Path) -> Path:
+    return nodes / _read(device / "busnum").zfill(3) / _read(device / "devnum").zfill(3)
 
 
 def _read(path: Path) -> str:

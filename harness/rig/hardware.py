@@ -20,7 +20,7 @@ from harness.probe.protocol import FlashImage, Probe
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.probe.usb import usb_probes
 from harness.rig.lock import RigLock
-from harness.rig.pairing import choose_probe, find_probe, port_of, refuse_hidden
+from harness.rig.pairing import choose_probe, find_probe, port_of, refuse_hidden, refuse_swapped
 
 _USB = "usb:"
 
@@ -81,15 +81,22 @@ def probe_uid(board: HardwareBoard, entry: RigEntry | None) -> str:
 
 
 def serial_url(uid: str, entry: RigEntry | None) -> str:
-    """What pyserial opens: the entry's port, or the one with the probe's own USB serial number."""
-    port: Any = entry.port if entry else ""
-    if port and not port.startswith(_USB):
-        return str(port)
-    return port_of(port.removeprefix(_USB) or uid, list_ports()).device
+    """What pyserial opens: the entry's port, or the one with the probe's own USB serial number. Raises ProbeError for
+    the port of another board's probe."""
+    named: Any = entry.port if entry else ""
+    if named and not named.startswith(_USB):
+        return str(named)
+    port = port_of(named.removeprefix(_USB) or uid, list_ports())
+    if named and entry and not entry.is_remote:
+        refuse_swapped(uid, port, attached_probes())
+    return port.device
 
 
 def port_finder(uid: str, entry: RigEntry | None) -> Callable[[], str] | None:
     """How the port is found after it vanished: again by its USB serial number, or path. None for one of the network."""
     if entry and "://" in entry.port:
         return None
-    return lambda: serial_url(uid, entry)
+    named = entry.port if entry else ""
+    if named and not named.startswith(_USB):
+        return lambda: named
+    return lambda: port_of(named.removeprefix(_USB) or uid, list_ports()).device

@@ -79,15 +79,34 @@ def find_probe(uid: str, probes: tuple[AttachedProbe, ...]) -> AttachedProbe:
 
 
 def refuse_hidden(probes: tuple[AttachedProbe, ...], on_bus: tuple[UsbProbe, ...]) -> None:
-    """Raises ProbeError for a probe that is on the bus but not among those that pyOCD lists."""
+    """Raises ProbeError for a probe that is on the bus but not among those that pyOCD lists: it passes over those that
+    it cannot open, whether for want of permission or because another program has them."""
     listed = {normalised_serial(probe.uid) for probe in probes}
     for hidden in on_bus:
-        if normalised_serial(hidden.serial) not in listed:
-            name = f"{hidden.name} {hidden.serial}".rstrip()
+        if normalised_serial(hidden.serial) in listed:
+            continue
+        if hidden.is_accessible:
             raise ProbeError(
-                f"{name} is plugged in (USB {hidden.usb_id}), but may not be opened",
-                remedy=hidden.permission_remedy,
-                code="probe.no_permission",
+                f"{hidden.title} is plugged in (USB {hidden.usb_id}) and may be opened, but pyOCD does not see it",
+                remedy=hidden.remedy,
+                code="probe.busy",
+            )
+        raise ProbeError(
+            f"{hidden.title} is plugged in (USB {hidden.usb_id}), but may not be opened",
+            remedy=hidden.remedy,
+            code="probe.no_permission",
+        )
+
+
+def refuse_swapped(uid: str, port: SerialPort, probes: tuple[AttachedProbe, ...]) -> None:
+    """Raises ProbeError for a port that is the UART of another probe on the desk: its board would answer instead."""
+    serial = normalised_serial(port.usb_serial)
+    for other in probes:
+        if serial and normalised_serial(other.uid) == serial != normalised_serial(uid):
+            raise ProbeError(
+                f"the port {port.device} belongs to the probe {other.title}, not to {uid}",
+                remedy=f"correct port: in lab.yaml; {_DISCOVER}",
+                code="rig.swapped",
             )
 
 

@@ -12,6 +12,7 @@ from harness.board.catalogue import list_boards, load_hardware_board
 from harness.board.record import Family, HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import ProbeError
+from harness.probe.protection import with_limits
 from harness.probe.session import Rung, ladder, open_session, session_options
 from harness.probe.targets import register_target
 
@@ -69,3 +70,13 @@ def test_the_working_directory_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(ProbeError):
         open_session(BOARD, "nothing-has-this-id", "desk", Deadline.after(5))
     assert Path.cwd() == tmp_path
+
+
+def test_an_st_link_on_an_nrf_says_that_it_cannot_unlock() -> None:
+    silent = ProbeError("no cores", remedy="check the wires", code="probe.no_target")
+    nrf = load_hardware_board("nrf52840dk")
+    assert "cannot tell or unlock" in with_limits(silent, nrf, "STM32 STLink").remedy
+    assert with_limits(silent, nrf, "Segger J-Link") is silent
+    assert with_limits(silent, BOARD, "STM32 STLink") is silent
+    busy = ProbeError("in use", remedy="close it", code="probe.busy")
+    assert with_limits(busy, nrf, "ST-Link/V2") is busy

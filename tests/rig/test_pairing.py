@@ -13,7 +13,7 @@ from harness.link.ports import SerialPort
 from harness.probe.attached import AttachedProbe
 from harness.rig.discover import propose
 from harness.rig.lock import RigLock
-from harness.rig.pairing import choose_probe, find_probe, normalised_serial, port_of
+from harness.rig.pairing import choose_probe, find_probe, normalised_serial, port_of, refuse_swapped
 
 F746 = load_hardware_board("nucleo-f746zg")
 BOARDS = [board for board in list_boards() if isinstance(board, HardwareBoard) and board.kind == "hardware"]
@@ -82,6 +82,17 @@ def test_a_probe_is_named_by_its_id_or_the_only_beginning() -> None:
         find_probe("066", probes)
     with pytest.raises(ProbeError):
         find_probe("99", probes)
+
+
+def test_the_port_of_another_boards_probe_is_refused() -> None:
+    probes = (stlink("AAAA"), stlink("BBBB"))
+    refuse_swapped("AAAA", port("/dev/ttyACM0", "aaaa"), probes)
+    refuse_swapped("AAAA", port("/dev/ttyUSB0", "FT12", "0403:6001"), probes)
+    refuse_swapped("AAAA", port("/dev/ttyS0", "", ""), probes)
+    with pytest.raises(ProbeError) as caught:
+        refuse_swapped("AAAA", port("/dev/ttyACM1", "bbbb"), probes)
+    assert caught.value.code == "rig.swapped"
+    assert caught.value.message == "the port /dev/ttyACM1 belongs to the probe BBBB (NUCLEO-F746ZG), not to AAAA"
 
 
 def test_discovery_pairs_by_serial_number_and_asks_where_it_cannot_tell() -> None:
