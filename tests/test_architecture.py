@@ -42,7 +42,8 @@ ROOMS: dict[str, set[str]] = {
 }
 ROOMS["environment"] = GROUND | {"board", "firmware", "link", "probe", "sim", "rig"}
 ROOMS["lab"] = ROOMS["sweep"] | {"sweep", "report", "estimates"}
-ROOMS["cli"] = ROOMS["lab"] | {"lab", "estimates", "shapes", "whatif", "environment"}
+ROOMS["qualify"] = ROOMS["sweep"] | {"sweep"}
+ROOMS["cli"] = ROOMS["lab"] | {"lab", "qualify", "estimates", "shapes", "whatif", "environment"}
 
 OWNERS = {
     "pyocd": {"probe", "sim"},

@@ -254,6 +254,26 @@ void handle(const RestartRequest&) {
   if (ready()) answer(Restarted{static_cast<uint8_t>(restart_state() ? 1 : 0)});
 }
 
+// Deeper and deeper, with room on each level that the compiler cannot leave out.
+__attribute__((noinline)) uint32_t fill_stack(uint32_t level) {
+  volatile uint32_t room[16];
+  room[level & 15] = level;
+  if (level != 0xFFFFFFFF) room[(level + 1) & 15] = fill_stack(level + 1);
+  return room[level & 15];
+}
+
+void handle(const SelfTestRequest& request) {
+  if (request.kind != SelfTest::kFault && request.kind != SelfTest::kHang && request.kind != SelfTest::kStack) {
+    refuse(RefusalReason::kUnsupported, "");
+    return;
+  }
+  answer(SelfTesting{request.kind});
+  if (request.kind == SelfTest::kFault) asm volatile("udf #0");
+  if (request.kind == SelfTest::kStack) fill_stack(0);
+  watch(kCoreHz / 10);
+  for (;;) asm volatile("nop");
+}
+
 // The new rate holds only once a frame has been heard at it.
 struct BaudTrial {
   uint32_t old_baud = 0;  // 0: none running
@@ -327,6 +347,8 @@ void dispatch(const ReceivedFrame& frame) {
       return read_and_handle<PingRequest>(frame);
     case MessageType::kCountersRequest:
       return read_and_handle<CountersRequest>(frame);
+    case MessageType::kSelfTestRequest:
+      return read_and_handle<SelfTestRequest>(frame);
     case MessageType::kRestartRequest:
       return read_and_handle<RestartRequest>(frame);
     default:

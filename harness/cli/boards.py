@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from harness.board.catalogue import board_schema, list_boards, load_board
-from harness.board.record import Board, HardwareBoard, Memory
+from harness.board.record import Board, Evidence, HardwareBoard, Memory
 from harness.errors import UsageError
 from harness.units import format_size
 
@@ -24,8 +24,15 @@ from harness.units import format_size
     type=click.Path(path_type=Path),
     help="A folder with board files of your own; may be given several times.",
 )
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where the records of harness qualify lie; they raise the evidence.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def boards(show: str | None, schema: bool, folders: tuple[Path, ...], as_json: bool) -> None:
+def boards(show: str | None, schema: bool, folders: tuple[Path, ...], results: Path, as_json: bool) -> None:
     """List the boards: the host, hardware, and the emulated twins (sim:…).
 
     `evidence` says what a board's path was proven on: nothing yet, its twin, or silicon.
@@ -35,9 +42,13 @@ def boards(show: str | None, schema: bool, folders: tuple[Path, ...], as_json: b
     if schema:
         click.echo(json.dumps(board_schema(), indent=2))
     elif show is not None:
+        from harness.qualify.record import evidence_for
+
         board = load_board(show, folders)
-        document = {"schema": "harness.board", "schema_version": 1, "board": _values(board)}
-        click.echo(json.dumps(document, indent=2)) if as_json else _print_board(board)
+        document: dict[str, Any] = {"schema": "harness.board", "schema_version": 1, "board": _values(board)}
+        evidence, source = evidence_for(board, results)
+        document["evidence"] = {"label": evidence.value, "record": source.as_posix() if source else None}
+        click.echo(json.dumps(document, indent=2)) if as_json else _print_board(board, evidence, source)
     else:
         found = list_boards(folders)
         click.echo(json.dumps(_list_document(found), indent=2)) if as_json else _print_list(found)
@@ -73,19 +84,23 @@ def _print_list(found: list[Board]) -> None:
     stdout_console().print(table)
 
 
-def _print_board(board: Board) -> None:
+def _print_board(board: Board, evidence: Evidence, source: Path | None) -> None:
     from rich.text import Text
 
     from harness.cli.console import stdout_console
 
     console = stdout_console()
     console.print(Text(f"{board.title} ({board.name})", style="bold"))
-    lines = [("core", board.core), ("kind", board.kind), ("evidence", board.evidence.value)]
+    lines = [("core", board.core), ("kind", board.kind), ("evidence", _evidence(evidence, source))]
     if isinstance(board, HardwareBoard):
         lines += _hardware_lines(board)
     lines += [("notes", board.notes)] if board.notes else []
     for key, text in lines:
         console.print(Text(f"  {key:<10} {text}"), soft_wrap=True)
+
+
+def _evidence(evidence: Evidence, source: Path | None) -> str:
+    return f"{evidence.value}, by {source.as_posix()}" if source else evidence.value
 
 
 def _hardware_lines(board: HardwareBoard) -> list[tuple[str, str]]:

@@ -237,6 +237,10 @@ class Device:
         """Reset the model's state (variable tensors, resource variables)."""
         return bool(self._ask(wire.RestartRequest(), wire.Restarted, deadline).ok)
 
+    def self_test(self, kind: wire.SelfTest, deadline: Deadline) -> None:
+        """Provoke a fault, a hang or a stack overflow: the device answers, then does it."""
+        self._ask(wire.SelfTestRequest(kind), wire.SelfTesting, deadline)
+
     def _rows(self, request: Callable[[int], Any], answer_type: type[Any], deadline: Deadline) -> list[Any]:
         rows: list[Any] = []
         while True:

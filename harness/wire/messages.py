@@ -1,4 +1,4 @@
-"""The messages of protocol 1.0: what host and device say to each other.
+"""The messages of protocol 1.1: what host and device say to each other.
 
 The host asks, the device answers with the same nonce and sequence number. A repeated request (same nonce and sequence)
 is not carried out again: the device repeats its last answer. Before and during work that takes time (trial, measure,
@@ -6,7 +6,7 @@ profile) a device sends ``Working``; it is not an answer. A request whose nonce 
 since boot is answered with ``Refused(NO_SESSION)``: that is how the host learns of a reboot. What a device cannot do
 it answers with ``Refused(UNSUPPORTED)``.
 
-At boot a device prints one line of text between zero bytes: ``\\0tflm-harness 1.0 board=… build=…\\r\\n\\0``.
+At boot a device prints one line of text between zero bytes: ``\\0tflm-harness 1.1 board=… build=…\\r\\n\\0``.
 
 Later minor versions append fields with defaults, add messages and add values to enumerations; they change nothing that
 is here. ``HelloRequest``, ``Refused`` and the frame format are the same in every major version.
@@ -23,7 +23,7 @@ from harness.wire.fields import encode_record as encode_message
 from harness.wire.frame import Frame
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 0
+PROTOCOL_MINOR = 1
 
 #: How the boot line begins; a terminal shows it, the host may use it to notice a reboot.
 BOOT_LINE_PREFIX = "tflm-harness "
@@ -145,6 +145,15 @@ class RefusalReason(OpenEnum):
     UNKNOWN = 255
 
 
+class SelfTest(OpenEnum):
+    """What ``SelfTestRequest`` provokes."""
+
+    FAULT = 0  # an undefined instruction
+    HANG = 1  # a loop that only the watchdog ends
+    STACK = 2  # recursion until the stack ends
+    UNKNOWN = 255
+
+
 class AllocationCategory(OpenEnum):
     """RecordedAllocationType of TFLM (recording_micro_allocator.h, 90b983c), in its order."""
 
@@ -196,10 +205,11 @@ def message(number: int, *, answers: type | None = None) -> Callable[[type[T]], 
 @message(0x01)
 @dataclass(frozen=True, slots=True)
 class HelloRequest:
-    """Opens a session: the frame's nonce becomes the session's. Answered at any time after boot."""
+    """Opens a session: the frame's nonce becomes the session's. Answered at any time after boot. ``minor`` is the
+    lowest minor version that the host can do with: what a device does not know of later ones, it refuses."""
 
     major: Annotated[int, U8] = PROTOCOL_MAJOR
-    minor: Annotated[int, U8] = PROTOCOL_MINOR
+    minor: Annotated[int, U8] = 0
 
 
 @message(0x81, answers=HelloRequest)
@@ -599,6 +609,20 @@ class RestartRequest:
 @dataclass(frozen=True, slots=True)
 class Restarted:
     ok: Annotated[int, U8]
+
+
+@message(0x13)
+@dataclass(frozen=True, slots=True)
+class SelfTestRequest:
+    """Answered, then the device does it: a fault record must be there after the reset. Since protocol 1.1."""
+
+    kind: Annotated[SelfTest, U8]
+
+
+@message(0x93, answers=SelfTestRequest)
+@dataclass(frozen=True, slots=True)
+class SelfTesting:
+    kind: Annotated[SelfTest, U8]
 
 
 @message(0xFE)

@@ -1,0 +1,1 @@
+"""Qualification: what a board has to show before its numbers are trusted."""
