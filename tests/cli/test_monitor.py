@@ -24,7 +24,7 @@ def test_text_frames_and_damage_are_told_apart(capsys: pytest.CaptureFixture[str
     out, err = capsys.readouterr()
     assert "is gone" in err
     lines = {line.strip().split("  ", 1)[1] for line in out.splitlines()}
-    assert f"text: tflm-harness 1.0 board=host build={'00' * 16}" in lines
+    assert f"text: tflm-harness 1.1 board=host build={'00' * 16}" in lines
     refused = "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=0 detail="
     assert any(line.startswith(refused) for line in lines)
     assert "\x1b" not in out
