@@ -1,7 +1,7 @@
 """200 jobs over 8 paced twins, as ``harness regress`` runs them: how much of the time the rigs are used.
 
-Firmware, pyOCD, protocol and scheduler are real; TFLM is the tests' fake: the benchmark is of the lab, and its models are
-tiny. Paced twins take the time of a board: they mostly wait. Needs the cross compiler and the extra [sim].
+Firmware, pyOCD, protocol and scheduler are real; TFLM is the tests' fake: the benchmark is of the lab, and its models
+are tiny. Paced twins take the time of a board: they mostly wait. Needs the cross compiler and the extra [sim].
 """
 
 from __future__ import annotations
