@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from harness.sim.alignment import is_unaligned, needs_alignment
 from harness.sim.bus import Bus
 from harness.sim.device import WORD, BusError, Events
 from harness.sim.engine import Engine, Stop
+from harness.sim.mpu import Mpu
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT = 1, 2, 3, 4, 5, 6
 SVCALL, DEBUG_MONITOR, PENDSV, SYSTICK = 11, 12, 14, 15
@@ -24,16 +26,17 @@ C_DEBUGEN, C_HALT, C_STEP, C_MASKINTS = 1, 2, 4, 8
 #: DFSR
 DFSR_HALTED, DFSR_BKPT, DFSR_VCATCH = 1, 2, 8
 #: DEMCR
+VC_MMERR = 1 << 4
 VC_CORERESET, VC_NOCPERR, VC_CHKERR, VC_STATERR, VC_BUSERR, VC_HARDERR = 1, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 10
 TRCENA = 1 << 24
 #: CFSR
-IACCVIOL, MUNSTKERR, MSTKERR = 1 << 0, 1 << 3, 1 << 4
+IACCVIOL, DACCVIOL, MUNSTKERR, MSTKERR, MMARVALID = 1 << 0, 1 << 1, 1 << 3, 1 << 4, 1 << 7
 IBUSERR, PRECISERR, UNSTKERR, STKERR, BFARVALID = 1 << 8, 1 << 9, 1 << 11, 1 << 12, 1 << 15
 UNDEFINSTR, INVSTATE, INVPC, NOCP, UNALIGNED, DIVBYZERO = (1 << n for n in (16, 17, 18, 19, 24, 25))
 #: HFSR
 HFSR_VECTTBL, HFSR_FORCED, HFSR_DEBUGEVT = 1 << 1, 1 << 30, 1 << 31
 #: CCR
-CCR_STKALIGN = 1 << 9
+CCR_UNALIGN_TRP, CCR_STKALIGN = 1 << 3, 1 << 9
 #: SCR
 SLEEPONEXIT, SEVONPEND = 1 << 1, 1 << 4
 
@@ -59,6 +62,14 @@ class Faults:
     hfsr: int = 0
     mmfar: int = 0
     bfar: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A data access that the instruction at ``pc`` must not make. ``address`` is None for an unaligned one."""
+
+    pc: int
+    address: int | None
 
 
 @dataclass(slots=True)
@@ -100,6 +111,15 @@ class CortexM:
         self.sticky_lockup = False
         self.breakpoints: set[int] = set()
         self._bus_error: tuple[int, bool, int] | None = None
+        self._violation: Violation | None = None
+        #: What stores overwrote that must not have happened: (address, bytes).
+        self._undo: list[tuple[int, bytes]] = []
+        #: LDRD, LDM, VLDR and their like fault when unaligned, as on hardware; this slows the core down some twenty
+        #: times, as every access is looked at. CCR.UNALIGN_TRP does so too.
+        self.strict_alignment = False
+        self.mpu = Mpu(engine)
+        self.mpu.on_violation = lambda address, size, is_write: self._violate(address, size, is_write, address)
+        self.mpu.rests = self._above_mpu
         self._event_register = False
         #: Called for a reset asked for by the core itself (AIRCR.SYSRESETREQ).
         self.on_system_reset: Callable[[], None] = lambda: None
@@ -128,11 +148,14 @@ class CortexM:
         self.faults = Faults()
         self.vtor = self.reset_vtor
         self.cpacr = 0
-        self.ccr = CCR_STKALIGN
+        self.set_ccr(CCR_STKALIGN)
         self.scr = 0
+        self.mpu.reset()
         self.sticky_reset = True
         self.reset_requested = False
         self._bus_error = None
+        self._violation = None
+        self._undo.clear()
         self._event_register = False
         arm = self.arm
         for register in (arm.UC_ARM_REG_IPSR, arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_PRIMASK):
@@ -232,6 +255,9 @@ class CortexM:
             self.on_system_reset()
 
     def _handle(self, stop: Stop) -> None:
+        if self._violation is not None:
+            self._refuse_access(self._violation)
+            return
         if self._bus_error is not None:
             address, is_write, pc = self._bus_error
             self._bus_error = None
@@ -271,6 +297,52 @@ class CortexM:
         if self._bus_error is None:
             self._bus_error = (address, is_write, self.engine.pc)
         self.engine.cut()
+
+    # --- accesses that must not be made -----------------------------------------------------------------------
+
+    def set_ccr(self, value: int) -> None:
+        self.ccr = value
+        self.watch_alignment()
+
+    def watch_alignment(self) -> None:
+        """After a change of `strict_alignment` or CCR.UNALIGN_TRP."""
+        watching = self.strict_alignment or bool(self.ccr & CCR_UNALIGN_TRP)
+        if watching != self._watches_alignment:
+            self._watches_alignment = watching
+            self.engine.watch_accesses("alignment", [(0, WORD)] if watching else [], self._check_alignment)
+            self.end_slice()
+
+    def _check_alignment(self, address: int, size: int, is_write: bool) -> None:
+        if is_unaligned(address, size) and (self.ccr & CCR_UNALIGN_TRP or self._must_be_aligned()):
+            self._violate(address, size, is_write, None)
+
+    def _must_be_aligned(self) -> bool:
+        code = self.bus.read(self.engine.pc & ~1, 4)
+        return needs_alignment(int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little"))
+
+    def _above_mpu(self) -> bool:
+        return self.execution_priority() < 0
+
+    def _violate(self, address: int, size: int, is_write: bool, denied: int | None) -> None:
+        """The engine makes the access all the same; what a store overwrites is put back after the instruction."""
+        if is_write and self.bus.find(address, size) is not None:
+            self._undo.append((address, self.bus.read(address, size)))
+        if self._violation is None:
+            self._violation = Violation(self.engine.pc & ~1, denied)
+        self.engine.cut()
+
+    def _refuse_access(self, violation: Violation) -> None:
+        self._violation = self._bus_error = None
+        for address, former in reversed(self._undo):
+            self.bus.write(address, former)
+        self._undo.clear()
+        self._set_pc(violation.pc)
+        if violation.address is None:
+            self._usage_fault(UNALIGNED)
+        else:
+            self.faults.cfsr |= DACCVIOL | MMARVALID
+            self.faults.mmfar = violation.address
+            self._fault(MEM_MANAGE, VC_MMERR)
 
     def _breakpoint_instruction(self) -> None:
         if self.dhcsr & C_DEBUGEN:
@@ -410,14 +482,15 @@ class CortexM:
         thread = not self.exceptions.active
         using_psp = thread and bool(control & 2)
         engine.write(arm.UC_ARM_REG_SP, top)
-        stacked = self._store_frame(top, data)
+        denied = self.mpu.denies(top & WORD, size, is_write=True) is not None
+        stacked = not denied and self._store_frame(top, data)
         exc_return = 0xFFFF_FFE1 | (0 if with_fpu else 0x10) | (0x8 if thread else 0) | (0x4 if using_psp else 0)
         self.exceptions.active.append(exception)
         engine.write(arm.UC_ARM_REG_XPSR, (xpsr & ~_XPSR_IT & ~0x1FF) | _XPSR_T | exception)
         engine.write(arm.UC_ARM_REG_CONTROL, control & ~4 & 7)
         engine.write(arm.UC_ARM_REG_LR, exc_return)
         if not stacked:
-            self._stacking_failed(exception)
+            self._stacking_failed(exception, MSTKERR if denied else STKERR)
             return
         self._jump_to_vector(exception)
         if catch and self.demcr & catch and self.dhcsr & C_DEBUGEN:
@@ -431,9 +504,9 @@ class CortexM:
         memory.view[offset : offset + len(data)] = data
         return True
 
-    def _stacking_failed(self, exception: int) -> None:
-        """The stack pointer points nowhere. The handler runs all the same, with STKERR noted, or the core locks up."""
-        self.faults.cfsr |= STKERR
+    def _stacking_failed(self, exception: int, bit: int) -> None:
+        """The stack pointer points nowhere, or where the MPU denies it; a handler runs, with ``bit`` set."""
+        self.faults.cfsr |= bit
         if exception == HARD_FAULT:
             self._jump_to_vector(exception)
             return
@@ -514,3 +587,4 @@ class CortexM:
         self.end_slice()
 
     _thumb_lost = False
+    _watches_alignment = False

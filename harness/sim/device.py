@@ -33,9 +33,12 @@ class Device:
     """
 
     name = "device"
+    #: Offset of the last register that the chip has here; None where that is not said.
+    last_register: int | None = None
 
     def __init__(self) -> None:
         self.words: dict[int, int] = {}
+        self._told: set[int] = set()
         self.reset()
 
     def reset(self) -> None:
@@ -62,7 +65,16 @@ class Device:
     def write(self, offset: int, size: int, value: int) -> None:
         shift = 8 * (offset & 3)
         mask = ((1 << (8 * size)) - 1) << shift
+        if self.last_register is not None and offset > self.last_register + 3:
+            self._tell_reserved(offset, value)
+            return
         self.store(offset & ~3, (value << shift) & mask & WORD, mask & WORD)
+
+    def _tell_reserved(self, offset: int, value: int) -> None:
+        """A write to no register: a chip takes no notice, and neither does the twin, but it says so, once for each."""
+        if offset not in self._told:
+            self._told.add(offset)
+            log.warning("%s: 0x%x written to +0x%03x, which is reserved", self.name, value, offset)
 
 
 class Reserved(Device):
@@ -70,12 +82,12 @@ class Reserved(Device):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._told: set[tuple[str, int]] = set()
+        self._told_of: set[tuple[str, int]] = set()
         super().__init__()
 
     def _tell(self, verb: str, offset: int) -> None:
-        if (verb, offset) not in self._told:
-            self._told.add((verb, offset))
+        if (verb, offset) not in self._told_of:
+            self._told_of.add((verb, offset))
             log.info("%s: %s of +0x%03x, which the twin does not model", self.name, verb, offset)
 
     def load(self, offset: int) -> int:

@@ -93,6 +93,7 @@ class Engine:
         self._fpu_clean: set[tuple[int, int]] = set()
         self._fpu_at: int | None = None
         self._fpu_walking = False
+        self._watches: dict[str, list[Any]] = {}
         self.uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
         self.uc.hook_add(uc.UC_HOOK_MEM_UNMAPPED, self._on_unmapped)
 
@@ -262,6 +263,26 @@ class Engine:
             return
         self._hit_breakpoint = True
         uc.emu_stop()
+
+    # --- watched data accesses --------------------------------------------------------------------------------
+
+    def watch_accesses(
+        self, name: str, ranges: list[tuple[int, int]], handle: Callable[[int, int, bool], None]
+    ) -> None:
+        """Call ``handle(address, size, is_write)`` before each data access in these ranges (both ends included); an
+        empty list ends the watch of this name.
+
+        Any watch sends all accesses through unicorn's slower way: 107 instead of 147 M instructions/s, measured.
+        """
+
+        def on_access(_uc: Any, kind: int, address: int, size: int, _value: int, _data: Any) -> None:
+            handle(address, size, kind == self._unicorn.UC_MEM_WRITE)
+
+        for hook in self._watches.pop(name, []):
+            self.uc.hook_del(hook)
+        kinds = self._unicorn.UC_HOOK_MEM_READ | self._unicorn.UC_HOOK_MEM_WRITE
+        self._watches[name] = [self.uc.hook_add(kinds, on_access, begin=begin, end=end) for begin, end in ranges]
+        self._stale_code = True
 
     # --- the FPU's switch -------------------------------------------------------------------------------------
 

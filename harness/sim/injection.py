@@ -94,6 +94,11 @@ def _garbage(twin: Twin, value: float) -> None:
     twin.wire.faults.garbage_at_boot = b"\x00\xff\xfe" + noise
 
 
+def _align_strictly(twin: Twin, _value: float) -> None:
+    twin.chip.core.strict_alignment = True
+    twin.chip.core.watch_alignment()
+
+
 FAULTS: dict[str, Fault] = {
     "unpowered": Fault("the board has no power", "", lambda twin, _value: twin.power_off()),
     "probe-busy": Fault("another program has the probe", "", _set_probe("busy")),
@@ -123,6 +128,7 @@ FAULTS: dict[str, Fault] = {
     "brownout-flashing": Fault("power fails while flashing", "operations until then", _brown_out_while_flashing),
     "brownout-running": Fault("power fails while running", "bytes sent until then", _brown_out_while_running),
     "clock": Fault("the crystal is another one", "factor, as 0.5", _scale_clock),
+    "strict-alignment": Fault("unaligned LDRD, LDM and VLDR fault, as on a chip (slow)", "", _align_strictly),
     "garbage": Fault("noise on the line at each boot", "bytes", _garbage),
     "drop": Fault("bytes to the host are lost", "every Nth", _set_line("drop_every")),
     "drop-in": Fault("bytes to the device are lost", "every Nth", _set_line("drop_to_device_every")),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.sim import mpu
 from harness.sim.cortex_m import (
     C_DEBUGEN,
     C_HALT,
@@ -114,6 +115,8 @@ class SystemControlSpace(Device):
     def load(self, offset: int) -> int:
         if 0x100 <= offset < 0x500:
             return self._load_nvic(offset)
+        if mpu.TYPE <= offset <= mpu.LAST:
+            return self.core.mpu.load(offset)
         core, faults = self.core, self.core.faults
         match offset:
             case 0x004:
@@ -180,6 +183,10 @@ class SystemControlSpace(Device):
         if 0x100 <= offset < 0x500:
             self._store_nvic(offset, value, mask)
             return
+        if mpu.TYPE <= offset <= mpu.LAST:
+            self.core.mpu.store(offset, value)
+            self.core.end_slice()
+            return
         core, faults = self.core, self.core.faults
         match offset:
             case 0x010:
@@ -197,7 +204,7 @@ class SystemControlSpace(Device):
             case 0xD10:
                 core.scr = value & 0x16
             case 0xD14:
-                core.ccr = value & 0x0007_031B
+                core.set_ccr(value & 0x0007_031B)
             case 0xD18 | 0xD1C | 0xD20:
                 self._store_priorities(4 + offset - 0xD18, value, mask)
             case 0xD24:

@@ -197,6 +197,8 @@ class Stm32Flash(Device):
 class Stm32F4F7Flash(Stm32Flash):
     """FLASH of the STM32F4 and STM32F7: programming as wide as PSIZE says."""
 
+    last_register = 0x18  # OPTCR1 of the F7
+
     def __init__(self, array: FlashArray, *, option_reset: int) -> None:
         self.option_reset = option_reset
         super().__init__(array)
@@ -246,6 +248,8 @@ class Stm32F4F7Flash(Stm32Flash):
 
 class Stm32L4Flash(Stm32Flash):
     """FLASH of the STM32L4: 64 bits at a time, only into erased cells; two banks."""
+
+    last_register = 0x50  # WRP2BR
 
     key_offset = 0x08
     option_key_offset = 0x0C

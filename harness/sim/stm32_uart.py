@@ -132,6 +132,8 @@ class Stm32Uart(Device):
 class Stm32UartV1(Stm32Uart):
     """SR and DR."""
 
+    last_register = 0x18  # GTPR
+
     def _load(self, offset: int) -> int:
         if offset == 0x00:
             return self._status()
@@ -151,6 +153,8 @@ class Stm32UartV1(Stm32Uart):
 
 class Stm32UartV2(Stm32Uart):
     """ISR, ICR, RDR and TDR."""
+
+    last_register = 0x28  # TDR
 
     cr1 = 0x00
     brr = 0x0C
