@@ -45,7 +45,7 @@ def read_board(path: Path) -> Board:
     except (msgspec.ValidationError, ValueError) as exc:
         raise BoardFileError(
             f"{path}: {exc}",
-            remedy="docs/adding-a-board.md describes every key; harness boards --schema checks editors",
+            remedy="docs/adding-a-board.md describes every key; harness boards --schema prints a schema for editors",
         ) from exc
     if board.kind == "sim":
         raise BoardFileError(f"{path}: kind sim is derived", remedy="write kind: hardware; the twin follows from it")

@@ -75,6 +75,8 @@ def _invoke(command: click.Command, arguments: list[str]) -> int:
 def _configure_logging(verbosity: int, debug: bool) -> None:
     level = logging.DEBUG if verbosity > 1 or debug else logging.INFO if verbosity else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    # pyOCD logs every failed attempt as an error, where the harness says in one sentence what happened: only for -v.
+    logging.getLogger("pyocd").setLevel(logging.NOTSET if level < logging.WARNING else logging.CRITICAL)
 
 
 def _interrupted() -> int:

@@ -117,6 +117,12 @@ def port_of(usb_serial: str, ports: tuple[SerialPort, ...]) -> SerialPort:
     if len(fitting) == 1:
         return fitting[0]
     there = ", ".join(f"{port.device} ({port.usb_serial or 'no serial number'})" for port in ports) or "none"
+    if not fitting and usb_serial.startswith("sim"):
+        raise ProbeError(
+            f"{usb_serial} is the probe of a twin, whose UART is no port of this computer",
+            remedy="take the twin by its name (--board sim:NAME), or give it a port with harness sim serve",
+            code="rig.no_port",
+        )
     if not fitting:
         raise ProbeError(
             f"the probe {usb_serial} has no serial port here; ports: {there}",

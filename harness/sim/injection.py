@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ def inject(text: str, twin: Twin) -> None:
         number = float(int(value, 0) if "." not in value else float(value)) if fault.value else 0.0
     except ValueError as exc:
         raise UsageError(f"fault {name} needs a number: {fault.value}", remedy=f"write {name}=N") from exc
+    if not math.isfinite(number) or number < 0 or (name.strip() == "clock" and number == 0):
+        raise UsageError(f"fault {name}={value}: {fault.value} cannot be that", remedy=f"write {name}=N, N positive")
     with twin.turn():
         fault.apply(twin, number)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 
 import click
 import pytest
@@ -82,3 +83,15 @@ def test_debug_and_verbose_are_taken_anywhere_but_not_behind_two_dashes() -> Non
 
     assert run(command, ["a", "-v", "--debug", "b"]) == 2
     assert run(command, ["a", "--", "-v"]) == 2
+
+
+def test_what_pyocd_logs_is_shown_with_verbose_only(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def command() -> None:
+        logging.getLogger("pyocd.coresight.dap").error("no ACK")
+        logging.getLogger("harness.probe").warning("programming once more")
+
+    assert run(command, []) == 0
+    assert capsys.readouterr().err == "WARNING harness.probe: programming once more\n"
+    assert run(command, ["-v"]) == 0
+    assert "ERROR pyocd.coresight.dap: no ACK" in capsys.readouterr().err

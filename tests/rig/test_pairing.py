@@ -54,6 +54,10 @@ def test_no_port_and_several_ports_are_lists_and_not_a_guess() -> None:
     assert none.value.code == "rig.no_port"
     assert "/dev/ttyACM0 (AAAA)" in none.value.message
     assert "COM1 (no serial number)" in none.value.message
+    with pytest.raises(ProbeError) as twin:
+        port_of("sim1-nucleo-f746zg", (port("/dev/ttyACM0", "AAAA"),))
+    assert twin.value.code == "rig.no_port"
+    assert "--board sim:NAME" in twin.value.remedy
     with pytest.raises(UsageError) as several:
         port_of("AAAA", (port("/dev/ttyACM0", "AAAA"), port("/dev/ttyACM1", "aaaa")))
     assert several.value.code == "rig.ambiguous"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.deadline import Deadline
-from harness.errors import DoesNotFitError, ProbeError
+from harness.errors import DoesNotFitError, ProbeError, UsageError
 from harness.probe import saved_firmware
 from harness.probe.protection import ProtectedChipError
 from harness.probe.protocol import FlashImage
@@ -239,3 +239,11 @@ def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:
     kept.write_bytes(b"abd")
     with pytest.raises(Exception, match="damaged"):
         saved_firmware.load(kept)
+
+
+@pytest.mark.parametrize("text", ["clock=0", "drop=-1", "garbage=1.0e999", "flash-bit=x", "drop", "no-such"])
+def test_a_defect_that_cannot_be_is_bad_usage(text: str, probe_of: Callable) -> None:
+    probe = probe_of("nucleo-f446re")
+    with pytest.raises(UsageError) as caught:
+        inject(text, desk.twin(probe.probe_uid))
+    assert text.partition("=")[0] in caught.value.message
