@@ -255,6 +255,7 @@ class Device:
         self.counts.requests += 1
         data = encode_frame(wire.to_frame(request, self._nonce, self._sequence))
         wait_s, stage, tries = self._policy.first_s, None, 0
+        damaged_before = self.counts.damaged
         while True:
             if tries:
                 self.counts.retransmissions += 1
@@ -270,7 +271,7 @@ class Device:
                     continue
                 return _accept(request, answer_type, record)
             if deadline.passed or (stage is None and tries >= self._policy.silent_tries):
-                raise _silence(request, stage, tries)
+                raise _silence(request, stage, tries, self.counts.damaged - damaged_before)
             wait_s = min(2 * wait_s, self._policy.longest_s)
 
     def _receive(self, deadline: Deadline, *, opening: bool) -> Any:
@@ -313,8 +314,15 @@ def _accept(request: Any, answer_type: type[A], record: Any) -> A:
     return record
 
 
-def _silence(request: Any, stage: wire.Stage | None, tries: int) -> SilenceError:
+def _silence(request: Any, stage: wire.Stage | None, tries: int, damaged: int) -> SilenceError:
     name = type(request).__name__.removesuffix("Request")
+    if stage is None and damaged:
+        return SilenceError(
+            f"what the device answers to {name} is damaged on the line each time"
+            f" ({tries} sendings, {damaged} frames with a wrong checksum)",
+            stage=None,
+            remedy="try another cable, a shorter one, or a port without a hub; harness monitor shows what arrives",
+        )
     if stage is None:
         return SilenceError(
             f"the device does not answer {name} ({tries} sendings)",

@@ -119,6 +119,24 @@ def test_silence_names_how_often_was_asked() -> None:
     assert silence.value.stage is None
 
 
+def test_a_line_that_damages_every_answer_is_told_apart_from_silence() -> None:
+    class Crossed(FakeLink):
+        spoils = False
+
+        def read(self, deadline: Deadline) -> bytes:
+            data = super().read(deadline)
+            return data[:-3] + b"\x55\x55" + data[-1:] if self.spoils and len(data) > 8 else data
+
+    device = FakeDevice()
+    device.boot()
+    link = Crossed(device)
+    client = Device(link, nonces=nonces(), policy=QUICK)
+    client.hello(soon())
+    link.spoils = True
+    with pytest.raises(SilenceError, match=r"answers to Ping is damaged .* \(8 sendings, \d+ frames"):
+        client.ping(b"0123456789", soon())
+
+
 def test_a_device_that_works_is_waited_for_and_its_stage_is_told() -> None:
     def hang(device: FakeDevice, _size: int) -> None:
         device.hangs = True
