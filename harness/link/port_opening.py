@@ -95,7 +95,11 @@ class PortOpening:
             return LinkError(f"there is no port {shown}", remedy="harness doctor lists the ports", code="link.no_port")
         return LinkError(
             f"cannot open {shown}: {without_password(str(exc), url)}",
-            remedy="harness doctor lists the ports",
+            remedy=(
+                "does the program that serves this port run there, and is the address right?"
+                if "://" in shown
+                else "harness doctor lists the ports"
+            ),
             code="link.open",
         )
 
