@@ -33,7 +33,7 @@ class Twin:
     def __init__(self, board: HardwareBoard, *, endpoint: Endpoint | None = None, pace: bool = False) -> None:
         self.board = board
         self.endpoint = endpoint if endpoint is not None else PseudoTerminal()
-        self.wire = Wire(self.endpoint)
+        self.wire = Wire(self.endpoint, paced=pace)
         self.chip: Chip = build_chip(board, self.wire)
         self.pace = pace
         self.boots = 0
@@ -234,10 +234,10 @@ class Twin:
             core.skip_to(now if due is None else min(now, due))
 
     def _pace(self, started: float, cycles: int) -> float:
-        """The time by which the slice was faster than the board would have been."""
+        """The time by which the slice was faster than the board and its line would have been."""
         ahead = cycles / self.chip.hclk_hz() - (time.monotonic() - started)
         ahead += max(0.0, self._busy_until - time.monotonic())
-        return max(0.0, ahead)
+        return max(0.0, ahead, self.wire.busy_s())
 
     def _sleep(self) -> float:
         """Asleep or locked up: time passes as on the wall, up to the next event."""
@@ -254,9 +254,13 @@ class Twin:
             if core.reset_requested:
                 self._system_reset()
                 return 0.0
-        if due is None:
-            return 0.02
-        return min(0.02, max(0.0, (due - core.cycles) / hclk))
+        waits = [0.02]
+        if due is not None:
+            waits.append(max(0.0, (due - core.cycles) / hclk))
+        line = self.wire.next_s()
+        if line is not None:
+            waits.append(line)
+        return min(waits)
 
     def _time_busy(self, operation: str, size: int) -> None:
         """How long a flash operation takes; only a paced twin cares. Typical figures of DS10916 and PS 4.3.8."""

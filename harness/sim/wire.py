@@ -7,6 +7,7 @@ import errno
 import os
 import select
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from harness.errors import MissingDependencyError
 #: A receiver that samples in the middle of each bit still reads the tenth one right.
 _BAUD_TOLERANCE = 0.045
 _BUFFER_LIMIT = 1 << 20
+#: Start, eight bits of data, stop.
+_BITS_PER_BYTE = 10
 
 
 class Endpoint(Protocol):
@@ -181,10 +184,19 @@ class LineFaults:
 
 
 class Wire:
-    """Both directions between a UART model and the host's end."""
+    """Both directions between a UART model and the host's end.
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    ``paced``: each byte takes its ten bits of the sender's rate, both ways, on ``clock`` (seconds).
+    """
+
+    def __init__(self, endpoint: Endpoint, *, paced: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self.endpoint = endpoint
+        self.paced = paced
+        self._clock = clock
+        #: On their way to the host: (when they have passed, byte).
+        self._outgoing: deque[tuple[float, int]] = deque()
+        self._out_free_at = 0.0
+        self._in_due_at = 0.0
         self.faults = LineFaults()
         self._burst = bytearray()
         self._burst_baud = 0
@@ -226,6 +238,11 @@ class Wire:
             self._incoming.extend(self.faults.to_device(self.faults.at_rate(seen, baud)))
             if not self._incoming:
                 return None
+            self._in_due_at = max(self._clock(), self._in_due_at) + _byte_s(baud)
+        if self.paced:
+            if self._clock() < self._in_due_at:
+                return None
+            self._in_due_at += _byte_s(baud)
         self.received_bytes += 1
         return self._incoming.popleft()
 
@@ -234,7 +251,36 @@ class Wire:
         if self._burst:
             data, self._burst = bytes(self._burst), bytearray()
             seen = self.faults.at_rate(resample(data, self._burst_baud, self.endpoint.host_baud()), self._burst_baud)
-            self.endpoint.write(self.faults.to_host(seen))
+            self._put(self.faults.to_host(seen), len(data) * _byte_s(self._burst_baud))
+        self._deliver()
+
+    def _put(self, data: bytes, seconds: float) -> None:
+        """``data`` is what the host sees of bytes that take ``seconds`` to pass."""
+        if not self.paced:
+            self.endpoint.write(data)
+            return
+        start = max(self._clock(), self._out_free_at)
+        self._outgoing.extend((start + seconds * (n + 1) / len(data), byte) for n, byte in enumerate(data))
+        self._out_free_at = start + seconds
+
+    def _deliver(self) -> None:
+        now, passed = self._clock(), bytearray()
+        while self._outgoing and self._outgoing[0][0] <= now:
+            passed.append(self._outgoing.popleft()[1])
+        if passed:
+            self.endpoint.write(bytes(passed))
+
+    def busy_s(self) -> float:
+        """How long the line is still taken by what the board has sent."""
+        return max(0.0, self._out_free_at - self._clock())
+
+    def next_s(self) -> float | None:
+        """Until the next byte has passed, either way; None while there is none, or the line is not paced."""
+        if not self.paced:
+            return None
+        due = [self._outgoing[0][0]] if self._outgoing else []
+        due += [self._in_due_at] if self._incoming else []
+        return max(0.0, min(due) - self._clock()) if due else None
 
     def board_reset(self) -> None:
         """What was on its way to the board is lost."""
@@ -242,6 +288,10 @@ class Wire:
         self._incoming.clear()
         if self.faults.garbage_at_boot:
             self.endpoint.write(self.faults.garbage_at_boot)
+
+
+def _byte_s(baud: int) -> float:
+    return _BITS_PER_BYTE / baud if baud else 0.0
 
 
 def resample(data: bytes, sender_baud: int, receiver_baud: int) -> bytes:
