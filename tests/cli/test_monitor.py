@@ -25,7 +25,7 @@ def test_text_frames_and_damage_are_told_apart(capsys: pytest.CaptureFixture[str
     assert "is gone" in err
     lines = {line.strip().split("  ", 1)[1] for line in out.splitlines()}
     assert f"text: tflm-harness 1.1 board=host build={'00' * 16}" in lines
-    refused = "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=0 detail="
+    refused = "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=1 detail="
     assert any(line.startswith(refused) for line in lines)
     assert "\x1b" not in out
     assert any(line.startswith("noise, ") for line in lines)
