@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from harness.bounded_file import read_bounded
 from harness.errors import UsageError
 from harness.units import quoted
 
@@ -123,7 +125,7 @@ def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
 def read_estimates(path: Path) -> list[Estimate]:
     """Read a CSV with the columns tool, model, bytes and, where wanted, board and kernels."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        with io.StringIO(read_bounded(path).decode("utf-8-sig"), newline="") as stream:
             reader = csv.DictReader(stream, strict=True)
             names = [name.strip() for name in reader.fieldnames or ()]
             reader.fieldnames = names
@@ -141,7 +143,13 @@ def read_estimates(path: Path) -> list[Estimate]:
         raise UsageError(f"{path}: not a CSV text file: {exc}", remedy="save it as UTF-8 CSV") from exc
 
 
-def _estimate(path: Path, line: int, row: dict[str, str | None]) -> Estimate:
+def _estimate(path: Path, line: int, row: dict[str | None, Any]) -> Estimate:
+    if None in row:  # 12,936 without quotes would be read as 12
+        raise UsageError(
+            f"{path}, line {line}: more cells than columns",
+            remedy="write whole bytes without separator (12936), and texts with a comma in double quotes",
+        )
+
     def cell(name: str) -> str:
         return (row.get(name) or "").strip()
 

@@ -121,7 +121,7 @@ def _load(path: Path, tensor: Tensor) -> bytes:
         array: Any = np.load(path, allow_pickle=False)
     except OSError as exc:
         raise UsageError(f"cannot read {path}: {exc}", remedy="check the path") from exc
-    except (ValueError, EOFError) as exc:
+    except (ValueError, EOFError, OverflowError, MemoryError) as exc:
         raise UsageError(f"{path} is no plain .npy array: {exc}", remedy="save it with numpy.save") from exc
     if not isinstance(array, np.ndarray):
         raise UsageError(f"{path} holds several arrays", remedy="save one array with numpy.save")

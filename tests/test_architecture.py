@@ -9,8 +9,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "harness"
 
-GROUND = {"errors", "units", "deadline", "paths", "trial"}
+GROUND = {"bounded_file", "errors", "units", "deadline", "paths", "trial"}
 ROOMS: dict[str, set[str]] = {
+    "bounded_file": set(),
     "errors": set(),
     "deadline": set(),
     "paths": set(),

@@ -56,3 +56,11 @@ def test_as_many_files_as_inputs(tmp_path: Path) -> None:
     np.save(path, np.zeros(2, np.float32))
     with pytest.raises(UsageError, match="1 input files for a model with 2 inputs"):
         resolve_inputs(FLOAT_AND_INT8, InputChoice(files=(path,)))
+
+
+def test_a_file_that_promises_more_than_memory_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(2, np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(2,), }" + b" " * 12, b"(2000000000000,), }"))
+    with pytest.raises(UsageError, match="is no plain"):
+        resolve_inputs(model((TensorType.FLOAT32, (2,))), InputChoice(files=(path,)))

@@ -196,6 +196,7 @@ def test_an_estimate_without_board_is_held_against_each_board() -> None:
         ("tool,model,bytes\nx,y,12k\n", 'line 2: "12k" is not a number of bytes'),
         ("tool,model,bytes\nx,y,-4\n", "is not a number of bytes"),
         ("tool,model,bytes\n,y,4\n", "line 2: tool or model is empty"),
+        ("tool,model,bytes\nx,y,12,936\n", "line 2: more cells than columns"),
         ("", "no column tool and no column model and no column bytes; found: none"),
     ],
 )

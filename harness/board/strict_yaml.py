@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harness.bounded_file import read_bounded
 from harness.errors import ConfigError
 
 
@@ -26,7 +27,7 @@ def load_yaml(path: Path, error: type[ConfigError] = ConfigError) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), UniqueKeys)
+        return yaml.load(read_bounded(path).decode("utf-8"), UniqueKeys)
     except OSError as exc:
         raise error(f"{path}: {exc.strerror}", remedy="check the path") from exc
     except UnicodeDecodeError as exc:

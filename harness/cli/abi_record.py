@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.abi import Abi, abi_reported
+from harness.bounded_file import read_bounded
 from harness.errors import UsageError
 from harness.units import quoted
 
@@ -29,7 +30,7 @@ class ReportedBuild:
 def read_reported_build(path: Path) -> ReportedBuild:
     """The build that made the record at ``path``. Raises UsageError where it holds no sizes."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_bounded(path))
     except OSError as exc:
         raise UsageError(f"cannot read {path}: {exc.strerror or exc}", remedy="give the path of a record") from exc
     except ValueError as exc:

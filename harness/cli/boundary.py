@@ -7,6 +7,7 @@ one. ``--debug`` shows the traceback, ``-v`` the library's log.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import logging
 import os
@@ -41,11 +42,12 @@ def run(command: click.Command, argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in options
     verbosity = sum(option in {"-v", "--verbose"} for option in options) + 2 * options.count("-vv")
     arguments = [a for at, a in enumerate(arguments) if at >= len(options) or a not in _OWN_OPTIONS]
+    _require_streams()
     _configure_logging(verbosity, debug)
     try:
         return _invoke(command, arguments)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _interrupted(as_json="--json" in options)
     except BrokenPipeError:
         return _pipe_closed()
     except SystemExit as exc:
@@ -79,15 +81,37 @@ def _configure_logging(verbosity: int, debug: bool) -> None:
     logging.getLogger("pyocd").setLevel(logging.NOTSET if level < logging.WARNING else logging.CRITICAL)
 
 
-def _interrupted() -> int:
+def _interrupted(*, as_json: bool) -> int:
     print("interrupted", file=sys.stderr)
+    if as_json:
+        remedy = "the same command goes on where it can, or begins again"
+        _print_document(_coded("interrupted", remedy, "interrupted", ExitCode.INTERRUPTED))
     return int(ExitCode.INTERRUPTED)
 
 
 def _pipe_closed() -> int:
-    # Python would complain once more when it flushes stdout at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _drop_stdout()
     return BROKEN_PIPE_EXIT
+
+
+def _drop_stdout() -> None:
+    """Python would complain once more when it flushes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _require_streams() -> None:
+    """Whoever starts the tool with stdin, stdout or stderr closed (``>&-``) gets the null device there: the next file
+    to be opened, a port or a record, would otherwise become the standard output of every child."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8, a file name that is no text
 
 
 def _as_harness_error(exc: Exception) -> HarnessError:
@@ -133,4 +157,11 @@ def _report(error: HarnessError, *, as_json: bool) -> None:
     if error.remedy:
         print(f"  {error.remedy}", file=sys.stderr)
     if as_json:
-        print(json.dumps(error_document(error)))
+        _print_document(error)
+
+
+def _print_document(error: HarnessError) -> None:
+    try:
+        print(json.dumps(error_document(error)), flush=True)
+    except OSError:
+        _drop_stdout()  # what could not be written is said on stderr

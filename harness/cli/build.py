@@ -132,8 +132,10 @@ def _load_input(path: Path) -> bytes:
 
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, EOFError, OverflowError, MemoryError) as exc:
         raise UsageError(f"cannot read {path}: {exc}", remedy="name a .npy file that holds one array") from exc
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path} holds several arrays", remedy="name a .npy file that holds one array")
     data: bytes = np.ascontiguousarray(array).tobytes()
     return data
 

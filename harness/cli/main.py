@@ -17,7 +17,7 @@ from harness.cli.boundary import run
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "sweep": ("harness.cli.sweep", "sweep", "Find the smallest tensor arena that works, on a board."),
     "measure": ("harness.cli.measure", "measure", "Time models on a board, by run and by operator."),
-    "soak": ("harness.cli.soak", "soak", "Run a model very often: does anything ever change?"),
+    "soak": ("harness.cli.soak", "soak", "Run a model very often over fresh boots: nothing may change."),
     "qualify": ("harness.cli.qualify", "qualify", "Check a board before it is trusted, and leave evidence."),
     "plan": ("harness.cli.plan", "plan", "Predict the arena of a model from its file alone."),
     "check": ("harness.cli.check", "check", "Check models against what TFLM can run."),

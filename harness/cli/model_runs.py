@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.errors import ExitCode
 from harness.units import safe_text
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     Job = Callable[[SweepRequest, Progress], Draft]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_SECONDS = click.FloatRange(min=0.1)
+_SECONDS = FiniteRange(min=0.1)
 
 _OPTIONS = (
     click.option("--board", required=True, metavar="NAME", help="Board or twin to run on; host is this computer."),

@@ -7,6 +7,7 @@ import time
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.deadline import Deadline
 
 #: Text that no zero byte has ended is shown after so much silence.
@@ -16,7 +17,7 @@ _QUIET_S = 0.3
 @click.command()
 @click.argument("port")
 @click.option("--baud", type=click.IntRange(1), default=115200, show_default=True)
-@click.option("--for", "seconds", type=click.FloatRange(min=0), help="End after so many seconds (default: Ctrl-C).")
+@click.option("--for", "seconds", type=FiniteRange(min=0), help="End after so many seconds (default: Ctrl-C).")
 def monitor(port: str, baud: int, seconds: float | None) -> None:
     """Show what arrives at PORT (a device name or a pyserial URL): text as text, frames decoded, damage as such."""
     from harness.link.serial_link import SerialLink

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from harness.cli.boundary import error_fields
+from harness.cli.finite import FiniteRange
 from harness.cli.plan_target import TargetOptions, choose_target
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.plan.comparison import PLANNERS
@@ -45,7 +46,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
 @click.option("--two-arenas", is_flag=True, help="Sizes of separate persistent and non-persistent arenas.")
 @click.option("--shared-arena", is_flag=True, help="All the models in one arena, one running at a time.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=DIMS", help="Open dimensions: input=1,49,10,1.")
-@click.option("--headroom", type=click.FloatRange(1.0, 100.0), help="Recommend an arena of min × this factor.")
+@click.option("--headroom", type=FiniteRange(1.0, 100.0), help="Recommend an arena of min × this factor.")
 @click.option("--arena-limit", callback=_size, metavar="SIZE", help="Does it fit into 64KiB? Ends with 1 if not.")
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the arena: .svg, or .png.")
 @click.option(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.errors import UsageError
 from harness.units import safe_text
 
@@ -32,7 +33,7 @@ _HISTORY = "history.sqlite"
 @click.option("--list", "only_list", is_flag=True, help="List the jobs and the rigs; run nothing.")
 @click.option("--shard", metavar="I/N", help="Only part I of N.")
 @click.option("--repeat", type=click.IntRange(1, 1000), help="Run each job so many times.")
-@click.option("--max-minutes", type=click.FloatRange(min=0.01), help="Begin no job after this time.")
+@click.option("--max-minutes", type=FiniteRange(min=0.01), help="Begin no job after this time.")
 @click.option("--lab", "lab_path", type=_PATH, help="The lab file (default: lab.yaml here or in the config folder).")
 @click.option("--boards-dir", "boards_dirs", multiple=True, type=_PATH, help="Your own boards.")
 @click.option("--results", type=_PATH, default=Path("results"), show_default=True, help="Where runs are kept.")

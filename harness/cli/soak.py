@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.cli.model_runs import request_of, run_models, run_options
 from harness.errors import UsageError
 
@@ -18,11 +19,11 @@ _DEFAULT_RUNS = 10_000
 @click.command()
 @click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--runs", "soak_runs", type=click.IntRange(1, 1_000_000_000), help="How often to run (default: 10,000).")
-@click.option("--minutes", type=click.FloatRange(min=0.01), help="Or how long.")
+@click.option("--minutes", type=FiniteRange(min=0.01), help="Or how long.")
 @click.option("--arena-bytes", type=click.IntRange(16), help="Size of the arena (default: the planned minimum).")
 @click.option(
     "--spread",
-    type=click.FloatRange(min=0.0),
+    type=FiniteRange(min=0.0),
     default=1.0,
     show_default=True,
     help="Percent that the slowest run may be above the fastest; not judged on the host board.",

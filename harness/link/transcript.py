@@ -6,12 +6,15 @@ First line: ``{"schema": "harness.transcript", "schema_version": 1}``; then one 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.bounded_file import read_bounded
 from harness.deadline import Deadline
 from harness.errors import LinkError, UsageError
 from harness.link.protocol import Link
@@ -34,9 +37,13 @@ class TranscribedLink:
     def __init__(self, link: Link, path: Path) -> None:
         self._link = link
         self._start = time.monotonic()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("w", encoding="ascii")
-        self._file.write(json.dumps({"schema": SCHEMA, "schema_version": 1}) + "\n")
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("w", encoding="ascii")
+        except OSError as exc:
+            raise _unwritable(path, exc) from exc
+        self._put({"schema": SCHEMA, "schema_version": 1})
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         self._note("out", data)
@@ -52,19 +59,32 @@ class TranscribedLink:
         self._link.discard_input()
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # each line was flushed, or its loss reported
+            self._file.close()
         self._link.close()
 
     def _note(self, direction: str, data: bytes) -> None:
-        line = {"t": round(time.monotonic() - self._start, 6), "dir": direction, "hex": data.hex()}
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        self._put({"t": round(time.monotonic() - self._start, 6), "dir": direction, "hex": data.hex()})
+
+    def _put(self, line: dict[str, Any]) -> None:
+        try:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+        except OSError as exc:
+            raise _unwritable(self._path, exc) from exc
+
+
+def _unwritable(path: Path, exc: OSError) -> UsageError:
+    text = f"cannot write the transcript {path}: {exc.strerror or exc}"
+    return UsageError(
+        text, remedy="name another file with --transcript, or free some space", code="transcript.unwritable"
+    )
 
 
 def read_transcript(path: Path) -> list[Passage]:
     """The passages of a transcript file. A last line cut short (the tool was killed) is left out."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_bounded(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise UsageError(f"cannot read the transcript {path}: {exc}", remedy="check the path") from exc
     passages = list(_passages(path, lines))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.bounded_file import read_bounded
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.record.schema import SCHEMA, SCHEMA_VERSION, SweepRecord
 
@@ -34,7 +35,7 @@ def record_name(record: SweepRecord) -> str:
     """``20260102T030405Z-model-board-kernels``: sorted by time, safe on every file system."""
     stamp = re.sub(r"[-:]", "", record.created)
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(record.model.path).stem)[:60].strip("._") or "model"
-    board = record.board.replace(":", "_")
+    board = re.sub(r"[^A-Za-z0-9._-]+", "_", record.board)[:60].strip("._") or "board"
     return f"{stamp}-{stem}-{board}-{record.kernels}"
 
 
@@ -54,7 +55,7 @@ def _publish(record: SweepRecord, folder: Path) -> Path:
         path = folder / (f"{base}.json" if number == 1 else f"{base}-{number}.json")
         if path.exists():
             continue
-        named = msgspec.structs.replace(record, record_path=path.as_posix())
+        named = msgspec.structs.replace(record, record_path=os.fsencode(path).decode("utf-8", "replace"))
         data = msgspec.json.format(msgspec.json.encode(named), indent=1) + b"\n"
         temporary = _write_temporary(folder, data)
         try:
@@ -97,7 +98,7 @@ def _write_temporary(folder: Path, data: bytes) -> Path:
 def read_record(path: Path) -> SweepRecord:
     """Raises UsageError for a file that is no record, or one of a later version."""
     try:
-        data = path.read_bytes()
+        data = read_bounded(path)
         header = msgspec.json.decode(data)
     except OSError as exc:
         raise UsageError(f"cannot read the record {path}: {exc.strerror}", remedy="check the path") from exc
@@ -120,7 +121,7 @@ def read_record(path: Path) -> SweepRecord:
 def read_records(path: Path) -> list[SweepRecord]:
     """The records in a file: one, or all of a document that ``harness sweep --json`` printed. Raises UsageError."""
     try:
-        document = msgspec.json.decode(path.read_bytes())
+        document = msgspec.json.decode(read_bounded(path))
     except (OSError, msgspec.DecodeError):
         return [read_record(path)]  # says what is wrong
     results = document.get("results") if isinstance(document, dict) else None

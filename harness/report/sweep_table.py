@@ -41,7 +41,7 @@ def sweep_report(record: SweepRecord) -> Iterator[RenderableType]:
 
 def _title(record: SweepRecord) -> str:
     build = ", ".join(part for part in (f"{record.kernels} kernels" if record.kernels else "", _tflm(record)) if part)
-    return f"{safe_text(record.model.path)} on {record.board}" + (f" ({build})" if build else "")
+    return f"{safe_text(record.model.path)} on {safe_text(record.board)}" + (f" ({build})" if build else "")
 
 
 def _tflm(record: SweepRecord) -> str:
@@ -83,7 +83,7 @@ def _lines(record: SweepRecord) -> Iterator[str]:
     for warning in record.warnings:
         yield f"warning: {safe_text(warning)}"
     if record.record_path:
-        yield f"record: {record.record_path}"
+        yield f"record: {safe_text(record.record_path, 4096)}"
 
 
 def _minimum_lines(record: SweepRecord) -> Iterator[str]:

@@ -77,16 +77,16 @@ class Draft:
         """The model's fault is *failed*, everything else *error*."""
         of_the_model = isinstance(exc, ModelFileError) or exc.exit_code is ExitCode.RESULT_BAD
         self.status = "failed" if of_the_model else "error"
-        self.error = ErrorRecord(exc.code, exc.message, exc.remedy)
+        self.error = ErrorRecord(exc.code, _unicode(exc.message), _unicode(exc.remedy))
         self.exit_code = exc.exit_code
 
     def finish(self, record_path: str | None = None) -> SweepRecord:
         return SweepRecord(
-            record_path=record_path,
+            record_path=None if record_path is None else _unicode(record_path),
             created=self.created,
             harness_version=__version__,
             model=self.model,
-            board=self.request.board,
+            board=_unicode(self.request.board),
             kernels=self.kernels,
             variant=dict(self.request.variant),
             status=self.status,
@@ -103,11 +103,11 @@ class Draft:
             timing=self.timing,
             certificate=self.certificate,
             soak=self.soak,
-            warnings=tuple(self.warnings),
+            warnings=tuple(_unicode(warning) for warning in self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),
         )
 
 
-def _unicode(path: str) -> str:
-    """A path as JSON can hold it: bytes of a file name that are no UTF-8 become replacement characters."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _unicode(text: str) -> str:
+    """A text as JSON can hold it: bytes of a file name that are no UTF-8 become replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

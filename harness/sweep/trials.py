@@ -71,12 +71,13 @@ class TrialSeries:
                 self.measured, self.reference = observe(run)
                 self.ample_bytes = size
                 self.journal.append(JournalEntry(trial_record(run.trial), self.measured, self.reference))
+                self.progress.trial(run.trial, len(self.trials) + 1)
                 self.trials = [run.trial]
                 for trial in failed:
                     self._keep(replace(trial, outcome=Outcome.TOO_SMALL))
                 return
             failed.append(run.trial)
-            self.trials.append(run.trial)
+            self._tell(run.trial)
             if run.trial.reason is not Reason.ALLOC_FAILED:
                 break
         raise ample_failure(run, tflm_log(self.bench.device, self.deadline) if run.report else "")
@@ -92,9 +93,10 @@ class TrialSeries:
         while (size := next_arena_bytes(self.trials, self.spec)) is not None:
             run = self._run(size, digest)
             if run.trial.outcome is Outcome.ERROR:
-                self.trials.append(run.trial)
+                self._tell(run.trial)
                 raise search_failure(run.trial)
-            self._keep(run.trial)
+            self.journal.append(JournalEntry(trial_record(run.trial)))
+            self._tell(run.trial)
         return self.result()
 
     def result(self) -> SearchResult:
@@ -109,8 +111,12 @@ class TrialSeries:
         run = self.bench.run(size, digest, self.deadline)
         if run.trial.reason in {Reason.TIMEOUT, Reason.LINK_LOST}:
             self._require_time()  # the sweep's end, not the trial's: no evidence
-        self.progress.trial(run.trial, len(self.trials) + 1)
         return run
+
+    def _tell(self, trial: Trial) -> None:
+        """Only what is on disk is told as done: whoever saw it can kill the process and lose nothing."""
+        self.trials.append(trial)
+        self.progress.trial(trial, len(self.trials))
 
     def _require_time(self) -> None:
         if self.deadline.passed:

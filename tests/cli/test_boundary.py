@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
+import subprocess
+import sys
 
 import click
 import pytest
 
 from harness.cli.boundary import run
+from harness.cli.main import main
 from harness.errors import LinkError
 
 
@@ -60,6 +64,11 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.strip() == "interrupted"
 
 
+def test_an_interrupt_with_json_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(_command(KeyboardInterrupt()), ["--json"]) == 130
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "interrupted"
+
+
 def test_a_full_disk_names_the_file_and_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "results/x.json")
     assert run(_command(full), []) == 3
@@ -95,3 +104,74 @@ def test_what_pyocd_logs_is_shown_with_verbose_only(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == "WARNING harness.probe: programming once more\n"
     assert run(command, ["-v"]) == 0
     assert "ERROR pyocd.coresight.dap: no ACK" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        ("boards --json >/dev/full", 3),
+        ("boards --show nothing --json >/dev/full", 5),
+        ("boards >/dev/full", 3),
+        ("boards >&-", 0),
+        ("boards --json >&- 2>&-", 0),
+        ("boards --show nothing <&- >&- 2>&-", 5),
+    ],
+)
+def test_an_output_that_takes_nothing_is_no_traceback(command: str, end: int) -> None:
+    shell = ["sh", "-c", f'"{sys.executable}" -m harness {command}']
+    ended = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == end, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "m", "--headroom"],
+        ["sweep", "m", "--board", "host", "--timeout"],
+        ["sweep", "m", "--board", "host", "--trial-timeout"],
+        ["soak", "m", "--board", "host", "--minutes"],
+        ["soak", "m", "--board", "host", "--spread"],
+        ["monitor", "p", "--for"],
+        ["flash", "m", "--board", "host", "--timeout"],
+        ["regress", "s", "--max-minutes"],
+    ],
+    ids=" ".join,
+)
+def test_a_bound_is_a_finite_number(command: list[str], number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, number]) == 2
+    assert f"Invalid value for '{command[-1]}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["replay", "/dev/zero"],
+        ["reconcile", "/dev/zero"],
+        ["plan", "examples/svdf.tflite", "--abi-from", "/dev/zero"],
+        ["regress", "/dev/zero"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_file_without_an_end_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert "File too large" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_utf_8_gets_escapes(encoding: str) -> None:
+    command = [sys.executable, "-m", "harness", "plan", "examples/svdf.tflite"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    assert rb"0\u20131" in ended.stdout
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "40", "many"])
+def test_any_width_that_the_environment_names_shows_the_numbers(columns: str) -> None:
+    command = [sys.executable, "-m", "harness", "plan", "examples/svdf.tflite"]
+    environment = {**os.environ, "COLUMNS": columns}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    assert "1,716" in ended.stdout

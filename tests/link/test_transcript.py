@@ -111,3 +111,16 @@ def test_a_sweep_on_real_tflm_replays_to_the_same_minimum() -> None:
     assert bench.run(1936, ample.report.output_digest, Deadline.after(5)).trial.outcome is Outcome.WORKS
     failed = bench.run(1920, ample.report.output_digest, Deadline.after(5)).trial
     assert (failed.outcome, failed.detail) == (Outcome.TOO_SMALL, "Too many buffers (max is 3)")
+
+
+@pytest.mark.parametrize("name", [".", "file/below"])
+def test_a_transcript_that_cannot_be_written_is_said_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write the transcript") as caught:
+        record_session(tmp_path / name)
+    assert caught.value.code == "transcript.unwritable"
+
+
+def test_a_full_disk_ends_the_transcript_with_a_sentence() -> None:
+    with pytest.raises(UsageError, match="No space left on device"):
+        record_session(Path("/dev/full"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.record.schema import ModelIdentity, SweepRecord
-from harness.record.store import ResultsError, read_record, write_record
+from harness.record.store import ResultsError, read_record, record_name, write_record
 
 FIXTURES = Path(__file__).parent / "v1"
 
@@ -102,3 +104,17 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UsageError):
         read_record(path)
+
+
+@pytest.mark.parametrize("board", ["../../up", "no\x1b[31m/\nx", "sim:nucleo-f746zg", "\udcff", ""])
+def test_any_board_name_gives_a_plain_file_name_in_the_folder(board: str) -> None:
+    name = record_name(record(board=board))
+    assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
+    assert ".." not in name
+
+
+def test_a_folder_whose_name_is_no_text_takes_records(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"r\xff")
+    path = write_record(record(), folder)
+    assert path.parent == folder
+    assert read_record(path).record_path == f"{tmp_path}/r\ufffd/{path.name}"

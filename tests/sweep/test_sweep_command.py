@@ -300,3 +300,10 @@ def test_a_model_with_state_is_compared_over_a_sequence_and_after_resets(sweep: 
     assert (reference["agreement"], reference["vectors"]) == ("bit_exact", 7)
     stateless = sweep.one(HELLO, "--tolerance", "0")["reference"]
     assert (stateless["agreement"], stateless["vectors"], stateless["tolerance_steps"]) == ("bit_exact", 1, 0)
+
+
+def test_a_hostile_board_name_is_an_error_like_any_other(tmp_path: Path) -> None:
+    process = _command(tmp_path / "results", HELLO, "--board", "no\udcff\x1b[31m")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 5, err
+    assert json.loads(out)["results"][0]["error"]["code"] == "board.unknown"
