@@ -69,7 +69,7 @@ _OPTIONS = (
     click.option("--no-check", is_flag=True, help="Go on with a model that the checks refuse."),
     click.option(
         "--tolerance",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         metavar="STEPS",
         help="Fail where outputs differ from LiteRT's by more quantised steps (floats: 1/10,000 of the largest).",
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.errors import ExitCode, UsageError
 from harness.units import safe_text
 
@@ -26,7 +27,7 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "not_applicable": "-"}
     show_default=True,
     help="Bytes that go over the link and back.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True, help="Seconds per model.")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds per model.")
 @click.option("--no-save", is_flag=True, help="Do not keep a firmware that is not ours before it is overwritten.")
 @click.option(
     "--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="For the record."
