@@ -32,8 +32,8 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str | None) -> in
 @click.option("--transport", type=click.Choice(["uart", "rtt"]), default="uart", show_default=True)
 @click.option(
     "--optimise",
-    type=click.Choice(["-Os", "-O2", "-O3"]),
-    default="-Os",
+    type=click.Choice(["Os", "O2", "O3"]),
+    default="Os",
     show_default=True,
     help="For the harness's own sources; TFLM comes compiled.",
 )
@@ -96,7 +96,7 @@ def build(
         arena_region=arena_region,
         interpreter=Interpreter(interpreter),
         transport=Transport(transport),
-        optimise=optimise,
+        optimise=f"-{optimise}",
         stack_bytes=stack_bytes,
         watchdog_s=watchdog_s,
         inputs=tuple(_load_input(path) for path in input_paths),

@@ -51,6 +51,13 @@ class LibraryMismatchError(HarnessError):
     default_code = "tflm.mismatch"
 
 
+class LibraryMissingError(LibraryMismatchError):
+    """No library for this board is registered, fit or unfit: the environment is incomplete."""
+
+    exit_code = ExitCode.ENVIRONMENT
+    default_code = "tflm.missing"
+
+
 @dataclass(frozen=True, slots=True)
 class TflmLibrary:
     """What is known of one library, and how: ``declared`` names the facts that somebody said rather than were read.
@@ -271,11 +278,11 @@ def choose_library(libraries: list[TflmLibrary], board: HardwareBoard, kernels: 
             fitting.append(library)
     if fitting:
         return max(fitting, key=lambda library: (library.cpu_arch, list(Fpu).index(library.fpu)))
-    raise LibraryMismatchError(
+    error = LibraryMismatchError if refused else LibraryMissingError
+    raise error(
         f"no TFLM library for {board.name} ({board.core}, {board.fpu.value} FPU, {kernels} kernels)"
         + "".join(f"\n  refused: {line}" for line in refused),
         remedy=f"build it in a TFLM checkout with `{make_line(board, kernels)}`, then `harness tflm add CHECKOUT`",
-        code="tflm.mismatch" if refused else "tflm.missing",
     )
 
 

@@ -73,7 +73,7 @@ def test_wide_enums_are_refused(fake_root: Path) -> None:
 def test_a_missing_library_names_the_call_that_makes_it() -> None:
     with pytest.raises(LibraryMismatchError) as caught:
         choose_library([], load_hardware_board("nucleo-f767zi"), "reference")
-    assert caught.value.code == "tflm.missing"
+    assert (caught.value.code, caught.value.exit_code) == ("tflm.missing", 3)
     assert "TARGET_ARCH=cortex-m7+fp microlite" in caught.value.remedy
     assert "OPTIMIZED_KERNEL_DIR" not in caught.value.remedy
 
