@@ -56,7 +56,7 @@ def open_twin(
         probe = PluggedProbe(PyOcdProbe(board, uid, rig=entry.name if entry else board.name, own_mark=own_mark), uid)
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
-        return probe, SerialLink(twin.endpoint.url, board.uart.baud)
+        return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)
     except BaseException:
         desk.unplug(uid)
         raise

@@ -10,6 +10,7 @@ from harness.errors import UsageError
 from harness.sim.nrf52 import NrfUicr
 from harness.sim.stm32_flash import Stm32Flash
 from harness.sim.twin import Twin
+from harness.sim.wire import PseudoTerminal
 from harness.units import quoted
 
 Apply = Callable[[Twin, float], None]
@@ -66,6 +67,13 @@ def _brown_out_while_flashing(twin: Twin, value: float) -> None:
 
 def _brown_out_while_running(twin: Twin, value: float) -> None:
     twin.wire.after_bytes(int(value), twin.request_power_cycle)
+
+
+def _replug(twin: Twin, value: float) -> None:
+    endpoint = twin.endpoint
+    if not isinstance(endpoint, PseudoTerminal):
+        raise UsageError("only a pseudo-terminal can come back under another name", remedy="leave out replug-after")
+    twin.wire.after_bytes(int(value), endpoint.replug)
 
 
 def _wrong_chip(twin: Twin, value: float) -> None:
@@ -138,6 +146,7 @@ FAULTS: dict[str, Fault] = {
     "duplicate": Fault("bytes to the host come twice", "every Nth", _set_line("duplicate_every")),
     "corrupt": Fault("bytes to the host are changed", "every Nth", _set_line("corrupt_every")),
     "max-baud": Fault("the line garbles everything above a rate", "baud", _set_line("max_baud")),
+    "replug-after": Fault("the serial port comes back under another name", "bytes sent until then", _replug),
     "silent": Fault("nothing arrives at the host", "", _set_line("silent")),
     "echo": Fault("what the host sends comes back", "", _set_line("echo")),
 }

@@ -73,6 +73,21 @@ class PseudoTerminal:
         self._poll.register(self._master, select.POLLIN)
         self._hangup = True
 
+    def replug(self) -> None:
+        """Vanish, and come back under another name, as a USB port does that enumerates anew."""
+        import pty
+        import tty
+
+        master, slave = pty.openpty()
+        self.url = os.ttyname(slave)
+        tty.setraw(slave)
+        os.close(slave)
+        os.dup2(master, self._master)  # the former one is closed by this, for a thread that waits for it too
+        os.close(master)
+        os.set_blocking(self._master, False)
+        self._pending.clear()
+        self._hangup = True
+
     def host_baud(self) -> int:
         try:
             return self._bauds.get(self._termios.tcgetattr(self._master)[5], 0)

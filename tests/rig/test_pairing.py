@@ -132,3 +132,28 @@ def test_a_dead_owners_lock_is_free(tmp_path: Path) -> None:
     code = f"{imports}; RigLock('rig', Path({str(tmp_path)!r})); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 9
     RigLock("rig", tmp_path).release()
+
+
+def test_several_boards_end_with_a_list_and_no_question_where_there_is_no_terminal(tmp_path: Path) -> None:
+    """Two emulated probes of one board, standard input closed: pyOCD itself would ask which."""
+    import json
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "import json; from harness.probe.attached import attached_probes; from harness.rig.pairing import find_probe\n"
+        "probes = tuple(probe for probe in attached_probes() if 'sim' in probe.uid)\n"
+        "try: find_probe('sim', probes)\n"
+        "except Exception as exc: print(json.dumps([exc.code, int(exc.exit_code), exc.message]))\n"
+    )
+    pytest.importorskip("unicorn", reason="the extra [sim] is not installed")
+    environment = {**os.environ, "HARNESS_SIM_BOARDS": "nucleo-f446re,nucleo-f446re"}
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+    error_code, exit_code, message = json.loads(done.stdout)
+    assert (error_code, exit_code) == ("rig.ambiguous", 2)
+    assert "sim1-nucleo-f446re" in message
+    assert "sim2-nucleo-f446re" in message

@@ -151,6 +151,19 @@ def test_a_controller_that_stays_locked_is_told_with_its_state(probe_of: Callabl
     assert cells(probe, 16) == b"\xff" * 16
 
 
+def test_a_failed_erasure_is_not_tried_again_with_a_stronger_one(probe_of: Callable) -> None:
+    """What stands in the other sectors stays, whatever fails in the first."""
+    probe = probe_of("nucleo-f446re")
+    board = twin_board("nucleo-f446re")
+    marker = (board.flash.address + 0x4_0000, PATTERN[:512])
+    probe.flash(FlashImage("0" * 32, "0" * 64, ((board.flash.address, PATTERN), marker)), soon())
+    inject("dead-sector=0", desk.twin(probe.probe_uid))
+    with pytest.raises(ProbeError):
+        probe.flash(image_for("nucleo-f446re", PATTERN[::-1]), soon())
+    assert cells(probe, 0x4_0200)[-512:] == PATTERN[:512]
+    assert board.pyocd.erase == "sector"
+
+
 def test_a_controller_that_is_busy_for_ever_ends_in_time_with_its_state(probe_of: Callable) -> None:
     probe = probe_of("nucleo-f446re", "flash-busy", operation_timeout_s=1.0)
     with pytest.raises(ProbeError) as caught:
