@@ -230,7 +230,7 @@ def test_an_image_outside_the_flash_is_refused_before_anything_is_opened() -> No
     assert "outside the flash of STM32F746ZG" in caught.value.message
 
 
-def test_a_foreign_firmware_is_kept_once_and_can_be_put_back(tmp_path: Path) -> None:
+def test_a_foreign_firmware_is_kept_once_and_can_be_put_back(tmp_path: Path, probe_of: Callable) -> None:
     probe = probe_of("nucleo-f446re", save_to=tmp_path, own_mark=b"tflm-harness ")
     foreign = b"\x00\x10\x00\x20somebody's bootloader" + bytes(range(200))
     with desk.twin(probe.probe_uid).turn() as chip:
