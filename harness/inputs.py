@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,22 @@ class ModelInputs:
     source: str
 
 
-def resolve_inputs(model: Model, choice: InputChoice) -> ModelInputs:
-    """Raises UsageError where the choice does not fit the model's inputs, UnfitModelError where no choice can."""
-    tensors = input_tensors(model)
+def resolve_inputs(model: Model, choice: InputChoice, others: Sequence[Model] = ()) -> ModelInputs:
+    """``others`` are in the same firmware: the inputs of all are numbered through, in this order. Raises UsageError
+    where the choice does not fit the inputs, UnfitModelError where no choice can."""
+    tensors = [tensor for one in (model, *others) for tensor in input_tensors(one)]
     if choice.files:
         return _from_files(tensors, choice.files)
     if choice.fill is not None:
         return _filled(tensors, choice.fill)
     return ModelInputs(InputPlan.seeded(choice.seed), lambda: _seeded(tensors, choice.seed), f"seed {choice.seed}")
+
+
+def given_inputs(data: tuple[bytes, ...]) -> ModelInputs:
+    """These very bytes, one piece per input."""
+    settings = tuple(SetInput(index, InputKind.STAGED) for index in range(len(data)))
+    digest = hashlib.sha256(b"".join(data)).hexdigest()
+    return ModelInputs(InputPlan(settings, tuple(enumerate(data))), lambda: data, f"file sha256 {digest}")
 
 
 def input_tensors(model: Model) -> list[Tensor]:
@@ -108,10 +116,7 @@ def _from_files(tensors: list[Tensor], files: tuple[Path, ...]) -> ModelInputs:
             f"{len(files)} input files for a model with {len(tensors)} inputs ({names})",
             remedy="give --input once per input, in the model's order",
         )
-    data = tuple(_load(path, tensor) for path, tensor in zip(files, tensors, strict=True))
-    settings = tuple(SetInput(index, InputKind.STAGED) for index in range(len(tensors)))
-    digest = hashlib.sha256(b"".join(data)).hexdigest()
-    return ModelInputs(InputPlan(settings, tuple(enumerate(data))), lambda: data, f"file sha256 {digest}")
+    return given_inputs(tuple(_load(path, tensor) for path, tensor in zip(files, tensors, strict=True)))
 
 
 def _load(path: Path, tensor: Tensor) -> bytes:

@@ -18,8 +18,10 @@
 #if HARNESS_INTERPRETER == 1
 #include "tensorflow/lite/micro/recording_micro_interpreter.h"
 #endif
-#if HARNESS_RESOURCE_VARIABLES > 0
+#if HARNESS_RESOURCE_VARIABLES > 0 || HARNESS_MODELS > 1
 #include "tensorflow/lite/micro/micro_allocator.h"
+#endif
+#if HARNESS_RESOURCE_VARIABLES > 0
 #include "tensorflow/lite/micro/micro_resource_variable.h"
 #endif
 
@@ -31,11 +33,17 @@ using Interpreter = tflite::RecordingMicroInterpreter;
 #else
 using Interpreter = tflite::MicroInterpreter;
 #endif
+#if HARNESS_INTERPRETER == 2 && HARNESS_MODELS > 1
+#error "TFLM's linear planner gives the second model the first one's offsets"
+#endif
 
 constexpr uint16_t kSamples = 64;
 
-alignas(Interpreter) uint8_t g_interpreter_storage[sizeof(Interpreter)];
-Interpreter* g_interpreter = nullptr;
+constexpr uint8_t kModelCount = HARNESS_MODELS;
+
+alignas(Interpreter) uint8_t g_interpreter_storage[kModelCount][sizeof(Interpreter)];
+Interpreter* g_interpreters[kModelCount];  // in the order of their setup
+uint8_t g_present = 0;                     // the model that ran last: its inputs and outputs are in the arena
 EventProfiler g_profiler;
 
 enum class Outcome : uint8_t { kNone, kFailed, kWorked };
@@ -48,54 +56,117 @@ uint64_t g_profiled_cycles = 0;
 
 #if HARNESS_RESOURCE_VARIABLES > 0
 // Apart from the arena under test, as applications do it: only the variables' buffers are in the arena.
-alignas(16) uint8_t g_resource_arena[512 + 32 * HARNESS_RESOURCE_VARIABLES];
+alignas(16) uint8_t g_resource_arena[kModelCount][512 + 32 * HARNESS_RESOURCE_VARIABLES];
 
-tflite::MicroResourceVariables* make_resource_variables() {
-  tflite::MicroAllocator* allocator = tflite::MicroAllocator::Create(g_resource_arena, sizeof(g_resource_arena));
+tflite::MicroResourceVariables* make_resource_variables(uint8_t model) {
+  tflite::MicroAllocator* allocator =
+      tflite::MicroAllocator::Create(g_resource_arena[model], sizeof(g_resource_arena[model]));
   return tflite::MicroResourceVariables::Create(allocator, HARNESS_RESOURCE_VARIABLES);
 }
 #else
-tflite::MicroResourceVariables* make_resource_variables() { return nullptr; }
+tflite::MicroResourceVariables* make_resource_variables(uint8_t) { return nullptr; }
 #endif
 
-Interpreter* construct(const tflite::MicroOpResolver& resolver, uint32_t arena_bytes) {
-  const tflite::Model* model = tflite::GetModel(g_model);
-  tflite::MicroResourceVariables* variables = make_resource_variables();
+#if HARNESS_MODELS == 1
+void construct_all(const tflite::MicroOpResolver& resolver, uint32_t arena_bytes) {
+  const tflite::Model* model = tflite::GetModel(kModels[0]);
+  tflite::MicroResourceVariables* variables = make_resource_variables(0);
 #if HARNESS_INTERPRETER == 1
-  return new (g_interpreter_storage) Interpreter(model, resolver, kArenaBase, arena_bytes, variables, &g_profiler);
+  g_interpreters[0] =
+      new (g_interpreter_storage[0]) Interpreter(model, resolver, kArenaBase, arena_bytes, variables, &g_profiler);
 #else
-  return new (g_interpreter_storage)
+  g_interpreters[0] = new (g_interpreter_storage[0])
       Interpreter(model, resolver, kArenaBase, arena_bytes, variables, &g_profiler, HARNESS_INTERPRETER == 2);
 #endif
 }
+#else
+#if HARNESS_INTERPRETER == 1
+using Allocator = tflite::RecordingMicroAllocator;
+#else
+using Allocator = tflite::MicroAllocator;
+#endif
 
-bool set_inputs() {
-  enter_stage(Stage::kInput);
-  for (uint8_t i = 0; i < g_interpreter->inputs_size(); ++i) {
-    TfLiteTensor* tensor = g_interpreter->input(i);
-    if (tensor == nullptr || tensor->data.raw == nullptr) return false;
-    if (!fill_input(i, tensor->type, reinterpret_cast<uint8_t*>(tensor->data.raw), tensor->bytes)) return false;
+// One allocator for all: the tails add up, and the head is the largest one.
+void construct_all(const tflite::MicroOpResolver& resolver, uint32_t arena_bytes) {
+  Allocator* allocator = Allocator::Create(kArenaBase, arena_bytes);
+  for (uint8_t m = 0; m < kModelCount; ++m) {
+    g_interpreters[m] = new (g_interpreter_storage[m])
+        Interpreter(tflite::GetModel(kModels[m]), resolver, allocator, make_resource_variables(m), &g_profiler);
+  }
+}
+#endif
+
+bool allocate_all() {
+  for (Interpreter* interpreter : g_interpreters) {
+    if (interpreter->AllocateTensors() != kTfLiteOk) return false;
   }
   return true;
 }
 
-uint64_t output_digest() {
-  uint64_t digest = kFnvOffset;
-  for (uint8_t i = 0; i < g_interpreter->outputs_size(); ++i) {
-    const TfLiteTensor* tensor = g_interpreter->output(i);
+bool set_inputs(uint8_t model) {
+  enter_stage(Stage::kInput);
+  uint8_t first = 0;
+  for (uint8_t m = 0; m < model; ++m) first = static_cast<uint8_t>(first + g_interpreters[m]->inputs_size());
+  Interpreter* interpreter = g_interpreters[model];
+  for (uint8_t i = 0; i < interpreter->inputs_size(); ++i) {
+    TfLiteTensor* tensor = interpreter->input(i);
+    if (tensor == nullptr || tensor->data.raw == nullptr) return false;
+    uint8_t* const data = reinterpret_cast<uint8_t*>(tensor->data.raw);
+    if (!fill_input(static_cast<uint8_t>(first + i), tensor->type, data, tensor->bytes)) return false;
+  }
+  return true;
+}
+
+uint64_t digest_outputs(uint8_t model, uint64_t digest) {
+  Interpreter* interpreter = g_interpreters[model];
+  for (uint8_t i = 0; i < interpreter->outputs_size(); ++i) {
+    const TfLiteTensor* tensor = interpreter->output(i);
     if (tensor == nullptr || tensor->data.raw == nullptr) continue;
     digest = fnv1a(reinterpret_cast<const uint8_t*>(tensor->data.raw), tensor->bytes, digest);
   }
   return digest;
 }
 
-bool timed_invoke(uint64_t* taken) {
+bool timed_invoke(uint8_t model, uint64_t* taken) {
+  g_present = model;
   watch(static_cast<uint64_t>(kWatchdogSeconds) * kCoreHz);
   const uint64_t begin = cycles();
-  const TfLiteStatus status = g_interpreter->Invoke();
+  const TfLiteStatus status = g_interpreters[model]->Invoke();
   *taken = cycles() - begin;
   watch(0);
   return status == kTfLiteOk;
+}
+
+enum class Ran : uint8_t { kAll, kWithoutInputs, kFailed };
+
+void tell_nobody(Stage) {}
+
+// Every model once, in order. Its inputs are set just before, its outputs digested just after: the others' activations
+// lie in the same bytes. `taken` is the sum of the Invokes, `digest` that of all outputs in order.
+Ran run_models(Stage stage, void (*working)(Stage), uint64_t* taken, uint64_t* digest) {
+  *taken = 0;
+  *digest = kFnvOffset;
+  for (uint8_t m = 0; m < kModelCount; ++m) {
+    if (!set_inputs(m)) return Ran::kWithoutInputs;
+    enter_stage(stage);
+    working(stage);
+    uint64_t one = 0;
+    const bool ok = timed_invoke(m, &one);
+    *taken += one;
+    if (!ok) return Ran::kFailed;
+    enter_stage(Stage::kCheck);
+    *digest = digest_outputs(m, *digest);
+  }
+  return Ran::kAll;
+}
+
+// Bring the model's outputs back into the arena, from the state that the trial began with, where another ran since.
+bool make_present(uint8_t model) {
+  if (g_present == model) return true;
+  uint64_t taken = 0;
+  const bool ok = g_interpreters[model]->Reset() == kTfLiteOk && set_inputs(model) && timed_invoke(model, &taken);
+  enter_stage(Stage::kReady);
+  return ok;
 }
 
 GuardState check_guards(uint32_t* offset) {
@@ -116,28 +187,32 @@ TrialStatus carry_out(const TrialRequest& request, void (*working)(Stage), Trial
   if (resolver == nullptr) return TrialStatus::kResolverFailed;
   prepare_arena(request.arena_bytes);
   watch(static_cast<uint64_t>(kWatchdogSeconds) * kCoreHz);
-  g_interpreter = construct(*resolver, request.arena_bytes);
+  construct_all(*resolver, request.arena_bytes);
 
   enter(Stage::kAllocate);
   const uint64_t begin = cycles();
-  const TfLiteStatus allocated = g_interpreter->AllocateTensors();
+  const bool allocated = allocate_all();
   report->allocate_cycles = cycles() - begin;
   watch(0);
-  if (allocated != kTfLiteOk) return TrialStatus::kAllocFailed;
-  report->used_bytes = g_interpreter->arena_used_bytes();
+  if (!allocated) return TrialStatus::kAllocFailed;
+  report->used_bytes = g_interpreters[0]->arena_used_bytes();  // of the allocator, which all models share
 #if HARNESS_INTERPRETER == 1
-  const auto* memory = g_interpreter->GetMicroAllocator().GetSimpleMemoryAllocator();
+  const auto* memory = g_interpreters[0]->GetMicroAllocator().GetSimpleMemoryAllocator();
   report->head_bytes = memory->GetNonPersistentUsedBytes();
   report->tail_bytes = memory->GetPersistentUsedBytes();
 #endif
   if (request.invoke == 0) return TrialStatus::kOk;
 
-  if (!set_inputs()) return TrialStatus::kInputFailed;
-  enter(Stage::kInvoke);
-  if (!timed_invoke(&report->invoke_cycles)) return TrialStatus::kInvokeFailed;
-
-  enter_stage(Stage::kCheck);
-  report->output_digest = output_digest();
+  uint64_t digest = 0;
+  switch (run_models(Stage::kInvoke, working, &report->invoke_cycles, &digest)) {
+    case Ran::kWithoutInputs:
+      return TrialStatus::kInputFailed;
+    case Ran::kFailed:
+      return TrialStatus::kInvokeFailed;
+    case Ran::kAll:
+      break;
+  }
+  report->output_digest = digest;
   return TrialStatus::kOk;
 }
 
@@ -180,10 +255,11 @@ bool run_measure(const MeasureRequest& request, MeasureReport* report) {
   enter_stage(Stage::kMeasure);
   for (uint32_t run = 0; run < request.warm_up + request.runs; ++run) {
     uint64_t taken = 0;
-    if (request.reset_state != 0 && g_interpreter->Reset() != kTfLiteOk) return false;
-    if (!set_inputs()) return false;
-    enter_stage(Stage::kMeasure);
-    const bool ok = timed_invoke(&taken);
+    uint64_t digest = 0;
+    if (request.reset_state != 0 && !restart_state()) return false;
+    const Ran ran = run_models(Stage::kMeasure, tell_nobody, &taken, &digest);
+    if (ran == Ran::kWithoutInputs) return false;
+    const bool ok = ran == Ran::kAll;
     if (run < request.warm_up) {
       if (ok) continue;
       report->failed_run = 0;
@@ -194,7 +270,6 @@ bool run_measure(const MeasureRequest& request, MeasureReport* report) {
       report->failed_run = index;
       break;
     }
-    const uint64_t digest = output_digest();
     if (index == 0) {
       report->output_digest = digest;
       report->first_cycles = taken;
@@ -209,7 +284,7 @@ bool run_measure(const MeasureRequest& request, MeasureReport* report) {
   }
   if (report->runs == 0) report->min_cycles = 0;
   report->stored = g_sample_count;
-  report->used_bytes = g_interpreter->arena_used_bytes();
+  report->used_bytes = g_interpreters[0]->arena_used_bytes();
   report->stack_used_bytes = stack_used_bytes();
   uint32_t offset = 0;
   report->guard = check_guards(&offset);
@@ -230,13 +305,12 @@ Cycles stored_cycles(uint16_t first) {
 }
 
 bool run_profile() {
-  if (!set_inputs()) return false;
-  enter_stage(Stage::kProfile);
+  uint64_t digest = 0;
   g_profiler.start();
-  const bool ok = timed_invoke(&g_profiled_cycles);
+  const Ran ran = run_models(Stage::kProfile, tell_nobody, &g_profiled_cycles, &digest);
   g_profiler.stop();
   enter_stage(Stage::kReady);
-  return ok;
+  return ran == Ran::kAll;
 }
 
 Profile profile_rows(uint16_t first, ProfileRow* rows) {
@@ -253,11 +327,16 @@ Profile profile_rows(uint16_t first, ProfileRow* rows) {
   return answer;
 }
 
-bool restart_state() { return g_interpreter->Reset() == kTfLiteOk; }
+bool restart_state() {
+  for (Interpreter* interpreter : g_interpreters) {
+    if (interpreter->Reset() != kTfLiteOk) return false;
+  }
+  return true;
+}
 
 bool recorded_allocations(Allocations* allocations, AllocationRow* rows) {
 #if HARNESS_INTERPRETER == 1
-  const tflite::RecordingMicroAllocator& recorder = g_interpreter->GetMicroAllocator();
+  const tflite::RecordingMicroAllocator& recorder = g_interpreters[0]->GetMicroAllocator();
   const auto* memory = recorder.GetSimpleMemoryAllocator();
   *allocations = Allocations{};
   allocations->total_bytes = memory->GetUsedBytes();
@@ -289,7 +368,7 @@ bool tensor_digests(uint16_t first, TensorDigests* digests, TensorDigestRow* row
   for (uint16_t subgraph = 0; subgraph < kSubgraphCount; ++subgraph) {
     for (uint16_t tensor = 0; tensor < kTensorCounts[subgraph]; ++tensor, ++at) {
       if (at < first || digests->rows_count >= kMaxTensorDigestRows) continue;
-      const TfLiteEvalTensor* eval = g_interpreter->GetTensor(tensor, subgraph);
+      const TfLiteEvalTensor* eval = g_interpreters[0]->GetTensor(tensor, subgraph);
       size_t bytes = 0;
       uint64_t digest = 0;
       if (eval != nullptr && eval->data.data != nullptr && eval->dims != nullptr &&
@@ -311,12 +390,20 @@ bool tensor_digests(uint16_t first, TensorDigests* digests, TensorDigestRow* row
 
 const uint8_t* tensor_bytes(ReadObject object, uint8_t index, uint32_t* size) {
   const bool output = object == ReadObject::kOutput;
-  const uint32_t count = output ? g_interpreter->outputs_size() : g_interpreter->inputs_size();
-  if (index >= count) return nullptr;
-  const TfLiteTensor* tensor = output ? g_interpreter->output(index) : g_interpreter->input(index);
-  if (tensor == nullptr || tensor->data.raw == nullptr) return nullptr;
-  *size = tensor->bytes;
-  return reinterpret_cast<const uint8_t*>(tensor->data.raw);
+  for (uint8_t m = 0; m < kModelCount; ++m) {
+    Interpreter* interpreter = g_interpreters[m];
+    const uint32_t count = output ? interpreter->outputs_size() : interpreter->inputs_size();
+    if (index >= count) {
+      index = static_cast<uint8_t>(index - count);
+      continue;
+    }
+    if (!make_present(m)) return nullptr;
+    const TfLiteTensor* tensor = output ? interpreter->output(index) : interpreter->input(index);
+    if (tensor == nullptr || tensor->data.raw == nullptr) return nullptr;
+    *size = tensor->bytes;
+    return reinterpret_cast<const uint8_t*>(tensor->data.raw);
+  }
+  return nullptr;
 }
 
 InterpreterKind interpreter_kind() { return static_cast<InterpreterKind>(HARNESS_INTERPRETER); }

@@ -1,4 +1,4 @@
-// TFLM itself: one trial per boot, and what can be asked after one that worked. Nothing here is ever destroyed: a failed
+// TFLM itself, with one model or with several in one arena: one trial per boot, and what can be asked after one that worked. Nothing here is ever destroyed: a failed
 // interpreter's destructor reads what was never written.
 #pragma once
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from harness.cli.finite import FiniteRange
-from harness.errors import ExitCode
+from harness.errors import ExitCode, UsageError
 from harness.units import safe_text
 
 if TYPE_CHECKING:
@@ -91,14 +91,39 @@ def run_options(command: _F) -> _F:
 
 
 def requests_of(models: tuple[Path, ...], options: dict[str, Any]) -> list[SweepRequest]:
-    """A request for each model and each variant."""
+    """A request for each model and each variant; with ``shared_arena`` all models are in one request."""
+    from dataclasses import replace
+
     from harness.cli.variants import parse_variants, varied
 
-    pairs = [(path, variant) for path in models for variant in parse_variants(options["vary"])]
-    return [
+    shared = options.get("shared_arena", False)
+    variants = parse_variants(options["vary"])
+    if shared:
+        _require_shareable(models, options, [dict(variant) for variant in variants])
+    pairs = [(path, variant) for path in (models[:1] if shared else models) for variant in variants]
+    requests = [
         varied(request_of(path, options, number, len(pairs)), variant)
         for number, (path, variant) in enumerate(pairs, start=1)
     ]
+    # the times of several models together would be no model's
+    return [replace(request, others=models[1:], runs=0) for request in requests] if shared else requests
+
+
+def _require_shareable(models: tuple[Path, ...], options: dict[str, Any], variants: list[dict[str, str]]) -> None:
+    """Raises UsageError for what a shared arena excludes."""
+    if len(models) < 2:
+        raise UsageError("--shared-arena takes at least two models", remedy="name them in the order of their setup")
+    if options["runs"]:
+        raise UsageError(
+            "--shared-arena measures no times: those of several models together would be no model's",
+            remedy="leave --runs away; harness measure times each model alone",
+        )
+    if "preserve_all" in {options["interpreter"], *(variant.get("interpreter") for variant in variants)}:
+        raise UsageError(
+            "several models cannot share an arena with preserve_all: TFLM's linear planner gives the second model the "
+            "first one's offsets",
+            remedy="take --interpreter plain or recording",
+        )
 
 
 def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int = 1) -> SweepRequest:

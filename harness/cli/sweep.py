@@ -29,12 +29,16 @@ from harness.cli.model_runs import requests_of, run_models, run_options
     show_default=True,
     help="reflash builds and flashes for every size: to compare with.",
 )
+@click.option(
+    "--shared-arena", is_flag=True, help="All the models in one arena, one running at a time."
+)
 @click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
 @run_options
 def sweep(models: tuple[Path, ...], as_json: bool, **options: Any) -> int:
     """Find the smallest tensor arena with which each model works on a board.
 
-    AllocateTensors and Invoke must succeed, and the outputs must be those of a run with an ample arena.
+    AllocateTensors and Invoke must succeed, and the outputs must be those of a run with an ample arena. With
+    --shared-arena the models are set up in the order given, by one allocator, and the arena is that of all of them.
     """
     from harness.sweep.flow import sweep_model
 

@@ -9,15 +9,15 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.board.record import Evidence, HardwareBoard
 from harness.deadline import Deadline
-from harness.errors import BuildError, DoesNotFitError
-from harness.firmware.config import FirmwareConfig
+from harness.errors import BuildError, DoesNotFitError, UsageError
+from harness.firmware.config import FirmwareConfig, Interpreter
 from harness.firmware.elf import ElfFacts, check_elf, read_elf
 from harness.firmware.image import FirmwareImage
 from harness.firmware.layout import MemoryLayout, check_flash, fit_table, plan_layout
@@ -25,9 +25,9 @@ from harness.firmware.library import LibraryMismatchError, TflmLibrary, mismatch
 from harness.firmware.op_resolver import check_methods, resolver_methods
 from harness.firmware.operator_kernels import operator_kernels
 from harness.firmware.ownership import parse_map
-from harness.firmware.render import profile_events, render_board, render_build_info, render_model, resource_variables
+from harness.firmware.render import profile_events, render_board, render_build_info, render_models, resource_variables
 from harness.firmware.toolchain import Toolchain, compile_flags, find_toolchain, machine_flags
-from harness.model.graph import Model
+from harness.model.graph import Model, joint_sha256
 from harness.units import format_bytes, quoted
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,7 @@ def build_firmware(
     config: FirmwareConfig,
     out_dir: Path,
     *,
+    others: Sequence[Model] = (),
     cache_dir: Path | None = None,
     toolchain: Toolchain | None = None,
     deadline: Deadline | None = None,
@@ -60,24 +61,34 @@ def build_firmware(
     """Render, compile, link and check.
 
     ``out_dir`` receives ``src/``, ``firmware.elf`` and ``firmware.map``. Objects are cached by content in ``cache_dir``
-    (default: the user's cache folder). Raises UnfitModelError, DoesNotFitError, BuildError, MissingDependencyError.
+    (default: the user's cache folder). ``others`` are models that share the arena with ``model``, set up and run after
+    it, in this order; inputs and outputs are numbered through all of them. Raises UnfitModelError, DoesNotFitError,
+    BuildError, MissingDependencyError.
     """
+    models = (model, *others)
+    if others and config.interpreter is Interpreter.PRESERVE_ALL:
+        raise UsageError(
+            "several models cannot share an arena with preserve_all: TFLM's linear planner gives the second the first "
+            "one's offsets",
+            remedy="take --interpreter plain",
+        )
     out_dir = out_dir.resolve()  # the compiler runs in src/
     reason = mismatch(library, board)
     if reason:
         raise LibraryMismatchError(f"{library.archive}: {reason}", remedy="harness tflm list shows the others")
-    methods = resolver_methods(model)
+    methods = resolver_methods(*models)
     check_methods(methods, library.resolver_header)
-    check_flash(board, model.size_bytes + sum(len(data) for data in config.inputs))
+    check_flash(board, sum(one.size_bytes for one in models) + sum(len(data) for data in config.inputs))
     layout = plan_layout(board, config)
     tools = toolchain or find_toolchain()
     until = deadline or Deadline.after(_BUILD_TIMEOUT_S)
-    texts = render_board(board, layout, config.transport, caches=config.caches) | render_model(model, config, methods)
-    identity = _build_identity(texts, model, board, library, config, tools)
+    texts = render_board(board, layout, config.transport, caches=config.caches)
+    texts |= render_models(models, config, methods)
+    identity = _build_identity(texts, models, board, library, config, tools)
     texts["build_info.cc"] = render_build_info(
         {
             "build_id": identity,
-            "model_sha256": bytes.fromhex(model.sha256),
+            "model_sha256": bytes.fromhex(joint_sha256(models)),
             "board_name": board.base_name,  # a twin runs the very image of its board
             "tflm_commit": library.commit,
             "compiler": _short_compiler(tools.version),
@@ -89,8 +100,8 @@ def build_firmware(
         }
     )
     sources = out_dir / "src"
-    _write_sources(sources, texts, {"model.bin": model.data, **_input_files(config)})
-    units = _units(sources, texts, model, board, library, config, tools, (cache_dir or default_cache_dir()).resolve())
+    _write_sources(sources, texts, _model_files(models) | _input_files(config))
+    units = _units(sources, texts, models, board, library, config, tools, (cache_dir or default_cache_dir()).resolve())
     _compile(units, tools, until, sources)
     elf_path, map_path = out_dir / "firmware.elf", out_dir / "firmware.map"
     flags = (*machine_flags(board, library), config.optimise)
@@ -101,7 +112,7 @@ def build_firmware(
     _link(tools, argv, until, sources, board, layout, config)
     facts = read_elf(elf_path)
     check_elf(facts, board)
-    return _image(facts, elf_path, map_path, model, board, library, config, layout, tools, identity)
+    return _image(facts, elf_path, map_path, models, board, library, config, layout, tools, identity)
 
 
 def default_cache_dir() -> Path:
@@ -113,7 +124,7 @@ def default_cache_dir() -> Path:
 
 def _build_identity(
     texts: Mapping[str, str],
-    model: Model,
+    models: Sequence[Model],
     board: HardwareBoard,
     library: TflmLibrary,
     config: FirmwareConfig,
@@ -123,7 +134,7 @@ def _build_identity(
     digest = hashlib.sha256()
     for name in sorted(texts):
         digest.update(f"{name}\0{len(texts[name])}\0{texts[name]}".encode())
-    parts = [model.sha256, board.base_name, library.sha256, library.commit, tools.version, config.optimise]
+    parts = [joint_sha256(models), board.base_name, library.sha256, library.commit, tools.version, config.optimise]
     parts += [config.interpreter.value, str(config.watchdog_s), *machine_flags(board, library)]
     parts += [hashlib.sha256(data).hexdigest() for data in config.inputs]
     digest.update("\0".join(parts).encode())
@@ -133,6 +144,10 @@ def _build_identity(
 def _short_compiler(version: str) -> str:
     match = re.search(r"\d+\.\d+\.\d+", version)
     return f"GCC {match.group(0)}" if match else version[:48]
+
+
+def _model_files(models: Sequence[Model]) -> dict[str, bytes]:
+    return {f"model_{number}.bin" if number else "model.bin": model.data for number, model in enumerate(models)}
 
 
 def _input_files(config: FirmwareConfig) -> dict[str, bytes]:
@@ -150,7 +165,7 @@ def _write_sources(folder: Path, texts: Mapping[str, str], blobs: Mapping[str, b
 def _units(
     sources: Path,
     texts: Mapping[str, str],
-    model: Model,
+    models: Sequence[Model],
     board: HardwareBoard,
     library: TflmLibrary,
     config: FirmwareConfig,
@@ -161,8 +176,9 @@ def _units(
     flags = compile_flags(machine, config.optimise, library.defines)
     tuned = (
         f"-DHARNESS_INTERPRETER={config.interpreter.number}",
-        f"-DHARNESS_PROFILE_EVENTS={profile_events(model)}",
-        f"-DHARNESS_RESOURCE_VARIABLES={resource_variables(model)}",
+        f"-DHARNESS_MODELS={len(models)}",
+        f"-DHARNESS_PROFILE_EVENTS={profile_events(*models)}",
+        f"-DHARNESS_RESOURCE_VARIABLES={resource_variables(*models)}",
     )
     base = hashlib.sha256()
     base.update(f"{tools.program}\0{tools.version}\0{library.sha256}\0{library.root}".encode())
@@ -177,7 +193,8 @@ def _units(
         key = base.copy()
         key.update(f"\0{name}\0{texts[name]}\0{own}".encode())
         if name == "model.S":
-            key.update(model.data)
+            for model in models:
+                key.update(model.sha256.encode())
             for data in config.inputs:
                 key.update(data)
         path = cache_dir / f"{key.hexdigest()[:40]}.o"
@@ -256,7 +273,7 @@ def _image(
     facts: ElfFacts,
     elf_path: Path,
     map_path: Path,
-    model: Model,
+    models: Sequence[Model],
     board: HardwareBoard,
     library: TflmLibrary,
     config: FirmwareConfig,
@@ -272,8 +289,8 @@ def _image(
         "elf_path": elf_path,
         "build_id": identity.hex(),
         "board": board.name,
-        "model_path": model.path,
-        "model_sha256": model.sha256,
+        "model_path": " + ".join(model.path for model in models),
+        "model_sha256": joint_sha256(models),
         "tflm_commit": library.commit,
         "tflm_library": str(library.archive),
         "kernels": library.kernels,
@@ -290,7 +307,7 @@ def _image(
         "symbols": facts.symbols,
         "functions": {name: facts.symbols[name] & ~1 for name in facts.functions},
         "owners": parse_map(map_path.read_text(encoding="utf-8", errors="replace")),
-        "operator_kernels": operator_kernels(model, library.kernels, facts.functions),
+        "operator_kernels": operator_kernels(models, library.kernels, facts.functions),
         "largest_arena_bytes": layout.largest_arena_bytes(data_bytes),
         "notes": _notes(board, library, layout),
     }

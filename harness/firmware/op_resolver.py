@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import chain
 
 from harness.errors import UnfitModelError
 from harness.model.graph import Model
@@ -70,15 +71,15 @@ class UnsupportedOperatorError(UnfitModelError):
     default_code = "op.unsupported"
 
 
-def resolver_methods(model: Model) -> tuple[str, ...]:
-    """The methods for the operators of all subgraphs, each once, in order of first use.
+def resolver_methods(*models: Model) -> tuple[str, ...]:
+    """The methods for the operators of all subgraphs of the models, each once, in order of first use.
 
     Operators are told apart by builtin code, custom ones by name: several operator codes (versions) of one operator
     need one method. Raises UnsupportedOperatorError that names every operator without one.
     """
     methods: dict[str, None] = {}
     missing: dict[str, None] = {}
-    for _, operator in model.operators():
+    for _, operator in chain.from_iterable(model.operators() for model in models):
         name = operator.opcode.name
         table = CUSTOM_METHODS if name == "CUSTOM" else BUILTIN_METHODS
         key = (operator.opcode.custom_name or "") if name == "CUSTOM" else name

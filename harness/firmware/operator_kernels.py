@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import chain
 
 from harness.model.graph import Model
 
@@ -29,13 +30,13 @@ CMSIS_NN_PREFIXES: dict[str, tuple[str, ...]] = {
 }
 
 
-def operator_kernels(model: Model, kernels: str, functions: Collection[str]) -> dict[str, str]:
+def operator_kernels(models: Sequence[Model], kernels: str, functions: Collection[str]) -> dict[str, str]:
     """Operator → ``cmsis_nn`` when its CMSIS-NN functions are in the linked program, ``reference`` otherwise.
 
     A float operator of an optimised kernel still runs the reference code inside; the symbols tell what was linked.
     """
     found: dict[str, str] = {}
-    for _, operator in model.operators():
+    for _, operator in chain.from_iterable(model.operators() for model in models):
         prefixes = CMSIS_NN_PREFIXES.get(operator.name, ())
         linked = any(name.startswith(prefixes) for name in functions) if prefixes else False
         found[operator.name] = "cmsis_nn" if kernels == "cmsis_nn" and linked else "reference"

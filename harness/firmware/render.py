@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,16 +89,15 @@ def tensor_bytes(model: Model, index: int) -> int:
     return max(0, tensor.element_count) * size
 
 
-def profile_events(model: Model) -> int:
-    """How many profiler events the firmware keeps: those of one Invoke, in steps; loops may have more."""
-    operators = sum(len(subgraph.operators) for subgraph in model.subgraphs)
+def profile_events(*models: Model) -> int:
+    """How many profiler events the firmware keeps: those of one Invoke of each, in steps; loops may have more."""
+    operators = sum(len(subgraph.operators) for model in models for subgraph in model.subgraphs)
     return next((step for step in _EVENT_STEPS if operators <= step), _EVENT_STEPS[-1])
 
 
-def resource_variables(model: Model) -> int:
-    """How many resource variables the firmware makes room for: a power of two, 0 for none."""
-    counts = Counter(operator.name for _, operator in model.operators())
-    handles = counts["VAR_HANDLE"]
+def resource_variables(*models: Model) -> int:
+    """How many resource variables the firmware makes room for, for each model: a power of two, 0 for none."""
+    handles = max(Counter(operator.name for _, operator in model.operators())["VAR_HANDLE"] for model in models)
     return 0 if handles == 0 else 1 << (handles - 1).bit_length()
 
 
@@ -123,15 +123,14 @@ def render_board(
     return texts
 
 
-def render_model(model: Model, config: FirmwareConfig, methods: tuple[str, ...]) -> dict[str, str]:
-    """Sources that depend on the model and the arena."""
+def render_models(models: Sequence[Model], config: FirmwareConfig, methods: tuple[str, ...]) -> dict[str, str]:
+    """Sources that depend on the models, in the order of their setup, and the arena."""
     environment = _environment()
-    main = model.subgraphs[0]
-    sizes = [tensor_bytes(model, index) for index in main.inputs]
+    sizes = [tensor_bytes(model, index) for model in models for index in model.subgraphs[0].inputs]
     baked = [len(data) for data in config.inputs] or [0] * len(sizes)
     if len(baked) != len(sizes) or any(have not in {0, want} for have, want in zip(baked, sizes, strict=False)):
         raise BuildError(
-            f"the model's inputs have {sizes} bytes, the given ones {baked}",
+            f"the inputs have {sizes} bytes, the given ones {baked}",
             remedy="give one array per input, of the input's shape and type",
             code="build.input",
         )
@@ -140,13 +139,14 @@ def render_model(model: Model, config: FirmwareConfig, methods: tuple[str, ...])
             environment,
             "model_info.cc.j2",
             {
+                "model_count": len(models),
                 "input_bytes": sizes,
-                "output_count": len(main.outputs),
-                "tensor_counts": [len(subgraph.tensors) for subgraph in model.subgraphs],
+                "output_count": sum(len(model.subgraphs[0].outputs) for model in models),
+                "tensor_counts": [len(subgraph.tensors) for subgraph in models[0].subgraphs],
                 "baked_bytes": baked,
             },
         ),
-        "model.S": _render(environment, "model.S.j2", {"baked_bytes": baked}),
+        "model.S": _render(environment, "model.S.j2", {"baked_bytes": baked, "model_count": len(models)}),
         "op_resolver.cc": _render(environment, "op_resolver.cc.j2", {"methods": methods}),
         "arena.cc": _render(
             environment,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -179,3 +180,11 @@ class Model:
         for subgraph in self.subgraphs:
             for operator in subgraph.operators:
                 yield subgraph, operator
+
+
+def joint_sha256(models: Sequence[Model]) -> str:
+    """What names several models in one firmware: the SHA-256 of their digests (32 bytes each), in the order of their
+    setup. Of one model its own."""
+    if len(models) == 1:
+        return models[0].sha256
+    return hashlib.sha256(b"".join(bytes.fromhex(model.sha256) for model in models)).hexdigest()

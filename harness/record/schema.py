@@ -286,13 +286,16 @@ class LinkRecord(msgspec.Struct, frozen=True):
 
 
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one board. ``status``: ok | failed (the model) | error (the rig, the device, the environment)."""
+    """One model on one board. ``status``: ok | failed (the model) | error (the rig, the device, the environment).
+    ``shared_by``: the models that share the arena, in the order of their setup; ``model`` then stands for all of them,
+    with the SHA-256 of their digests."""
 
     schema: str = SCHEMA
     schema_version: int = SCHEMA_VERSION
     created: str
     harness_version: str
     model: ModelIdentity
+    shared_by: tuple[ModelIdentity, ...] = ()
     board: str
     kernels: str
     variant: dict[str, str] = {}

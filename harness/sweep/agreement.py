@@ -16,7 +16,7 @@ from harness.record.schema import ReferenceRecord
 from harness.reference.comparison import INTEGER_TOLERANCE_STEPS, Agreement, Comparison, compare, worst_of
 from harness.reference.litert import ReferenceRun, run_litert
 from harness.sweep.tflm_reference import run_tflm_on_host
-from harness.sweep.vectors import Vector, read_outputs, run_vector
+from harness.sweep.vectors import Vector, read_outputs, run_vector, vectors_of_each
 from harness.units import safe_text
 from harness.wire import generator
 from harness.wire import messages as wire
@@ -29,11 +29,12 @@ _MOST_SERIAL_BYTES = 64 * 1024  # six seconds at 115200 baud
 
 @dataclass(slots=True)
 class OutputComparison:
-    """``vectors`` are compared; the first was run by the trial. A device that cannot run more compares only that."""
+    """``vectors`` are compared; the first was run by the trial. A device that cannot run more compares only that.
+    Of ``models`` that share an arena the references are those of each alone."""
 
     bench: Bench
     hello: wire.Hello
-    model: Model
+    models: Sequence[Model]
     vectors: Sequence[Vector]
     deadline: Deadline
     tolerance_steps: float | None = None
@@ -62,12 +63,20 @@ class OutputComparison:
     def _references(self) -> tuple[ReferenceRun, ReferenceRun | None]:
         """(LiteRT, TFLM on this computer), both at once; the host board needs no second one."""
         timeout = min(_LITERT_TIMEOUT_S, self.deadline.remaining_s)
-        steps = [vector.step for vector in self.vectors]
+        each = vectors_of_each(self.models, self.vectors)
+
+        def in_litert() -> ReferenceRun:
+            steps = [(model, [vector.step for vector in vectors]) for model, vectors in each]
+            return _together([run_litert(model.data, own, timeout) for model, own in steps])
+
+        def on_host() -> ReferenceRun:
+            return _together([run_tflm_on_host(*alone, self.deadline.sooner(timeout)) for alone in each])
+
         with ThreadPoolExecutor(2) as pool:
-            litert = pool.submit(run_litert, self.model.data, steps, timeout)
+            litert = pool.submit(in_litert)
             if self.hello.board == "host":
                 return litert.result(), None
-            host = pool.submit(run_tflm_on_host, self.model, self.vectors, self.deadline.sooner(timeout))
+            host = pool.submit(on_host)
             return litert.result(), host.result()
 
     def _compare(self, run: TrialRun, references: Sequence[ReferenceRun]) -> list[list[Comparison]]:
@@ -130,6 +139,16 @@ def require_agreement(reference: ReferenceRecord | None, tolerance_steps: float 
                 "optimised kernel is at fault; --tolerance allows more",
                 code="outputs.differ",
             )
+
+
+def _together(runs: Sequence[ReferenceRun]) -> ReferenceRun:
+    """The outputs of several models, one model's behind another's; refused where one of them is."""
+    for run in runs:
+        if run.refused:
+            return run
+    outputs = zip(*(run.outputs for run in runs), strict=True)
+    dtypes = tuple(dtype for run in runs for dtype in run.dtypes)
+    return ReferenceRun(runs[0].backend, tuple(sum(step, ()) for step in outputs), dtypes)
 
 
 def _tflm(hello: wire.Hello) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -11,8 +12,9 @@ import msgspec
 
 from harness import __version__
 from harness.errors import ExitCode, HarnessError, ModelFileError
-from harness.model.graph import Model
+from harness.model.graph import Model, joint_sha256
 from harness.plan.arena import ArenaPlan
+from harness.plan.shared import SharedPlan
 from harness.record.schema import (
     CertificateRecord,
     DeviceRecord,
@@ -36,6 +38,7 @@ class Draft:
 
     request: SweepRequest
     model: ModelIdentity
+    shared_by: tuple[ModelIdentity, ...] = ()
     kernels: str = ""
     status: str = "ok"
     error: ErrorRecord | None = None
@@ -67,10 +70,14 @@ class Draft:
         """Whether the model's bytes were read: a record of an unreadable file would say nothing."""
         return bool(self.model.sha256)
 
-    def identify(self, model: Model) -> None:
-        self.model = ModelIdentity(_unicode(model.path), model.sha256, model.size_bytes)
+    def identify(self, models: Sequence[Model]) -> None:
+        """``models`` are in one firmware and share its arena; usually there is one."""
+        each = tuple(ModelIdentity(_unicode(model.path), model.sha256, model.size_bytes) for model in models)
+        together = " + ".join(identity.path for identity in each)
+        self.model = ModelIdentity(together, joint_sha256(models), sum(identity.bytes for identity in each))
+        self.shared_by = each if len(each) > 1 else ()
 
-    def take_plan(self, plan: ArenaPlan) -> None:
+    def take_plan(self, plan: ArenaPlan | SharedPlan) -> None:
         self.plan = {**plan.to_dict(), "model": msgspec.to_builtins(self.model)}
 
     def fail(self, exc: HarnessError) -> None:
@@ -86,6 +93,7 @@ class Draft:
             created=self.created,
             harness_version=__version__,
             model=self.model,
+            shared_by=self.shared_by,
             board=_unicode(self.request.board),
             kernels=self.kernels,
             variant=dict(self.request.variant),

@@ -6,6 +6,7 @@ from harness.board.record import Board
 from harness.device.bench import TrialRun
 from harness.device.client import LinkCounts
 from harness.plan.arena import ArenaPlan, Confidence
+from harness.plan.shared import SharedPlan
 from harness.reconcile import CategoryBytes, MeasuredArena, PlannedArena, planned_struct_sizes
 from harness.record.schema import (
     CategoryRecord,
@@ -154,7 +155,7 @@ def link_record(counts: LinkCounts) -> LinkRecord:
     return LinkRecord(counts.requests, counts.retransmissions, counts.damaged, counts.stale, counts.noise_bytes)
 
 
-def planned_arena(plan: ArenaPlan) -> PlannedArena:
+def planned_arena(plan: ArenaPlan | SharedPlan) -> PlannedArena:
     return PlannedArena(
         used_bytes=plan.used_bytes,
         head_bytes=plan.head_bytes,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from harness.errors import HarnessError, InternalError
 from harness.plan.arena import ArenaPlan
+from harness.plan.shared import SharedPlan
 from harness.reconcile import reconcile
 from harness.record.journal import Journal, JournalEntry
 from harness.record.schema import SweepRecord
@@ -146,7 +147,7 @@ def _keep_trials(series: TrialSeries, session: Session) -> None:
     )
 
 
-def _reconcile(plan: ArenaPlan | None, draft: Draft) -> None:
+def _reconcile(plan: ArenaPlan | SharedPlan | None, draft: Draft) -> None:
     if plan and draft.measured and draft.search and draft.device:
         measured = evidence.measured_arena(draft.measured, draft.search, draft.device)
         draft.reconciliation = reconcile(evidence.planned_arena(plan), measured).to_document()

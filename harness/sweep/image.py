@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +16,7 @@ from harness.errors import UsageError
 from harness.firmware.config import FirmwareConfig, Interpreter, Transport
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library
-from harness.model.graph import Model
+from harness.model.graph import Model, joint_sha256
 from harness.plan.target import Interpreter as PlanInterpreter
 from harness.plan.target import Kernels, PlanTarget, target_for
 from harness.probe.protocol import FlashImage
@@ -49,8 +50,9 @@ class Firmware(Protocol):
     @property
     def interpreter(self) -> str: ...
 
-    def program(self, model: Model, predicted_bytes: int) -> Program:
-        """``predicted_bytes``: the smallest arena that has to have room, by the plan."""
+    def program(self, model: Model, predicted_bytes: int, others: Sequence[Model] = ()) -> Program:
+        """``predicted_bytes``: the smallest arena that has to have room, by the plan. ``others`` share the arena with
+        ``model``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,9 @@ class HostFirmware:
     target: PlanTarget
     interpreter: str
 
-    def program(self, model: Model, predicted_bytes: int) -> Program:  # noqa: ARG002
+    def program(self, model: Model, predicted_bytes: int, others: Sequence[Model] = ()) -> Program:  # noqa: ARG002
         """The host board takes the model itself; its build id names the package and the interpreter that run it."""
+        assert not others, "refused where the firmware was chosen"
         require_tflm()
         package = metadata.version("tflite-micro")
         identity = f"host {package} {self.interpreter} {model.sha256}"
@@ -81,19 +84,19 @@ class CrossFirmware:
     build: BuildChoice
     transport: str = "uart"
 
-    def program(self, model: Model, predicted_bytes: int) -> Program:
+    def program(self, model: Model, predicted_bytes: int, others: Sequence[Model] = ()) -> Program:
         """Build with as much arena as the first of the board's places has that holds ``predicted_bytes``."""
         from harness.firmware.layout import STATIC_DATA_LIMIT_BYTES, plan_layout
 
         least = self._config(max(16, predicted_bytes), self.build.arena_region)
         layout = plan_layout(self.board, least)
         capacity = max(least.capacity_bytes, layout.largest_arena_bytes(STATIC_DATA_LIMIT_BYTES)) // 16 * 16
-        return self._built(model, self._config(capacity, layout.arena_place), "")
+        return self._built(model, others, self._config(capacity, layout.arena_place), "")
 
-    def static_program(self, model: Model, arena_bytes: int, region: str) -> Program:
+    def static_program(self, model: Model, arena_bytes: int, region: str, others: Sequence[Model] = ()) -> Program:
         """An image whose arena in ``region`` has this size as a constant."""
         config = replace(self._config(arena_bytes, region), static_arena=True)
-        return self._built(model, config, f"-static-{arena_bytes}")
+        return self._built(model, others, config, f"-static-{arena_bytes}")
 
     def _config(self, capacity_bytes: int, region: str) -> FirmwareConfig:
         return FirmwareConfig(
@@ -105,14 +108,15 @@ class CrossFirmware:
             transport=Transport(self.transport),
         )
 
-    def _built(self, model: Model, config: FirmwareConfig, suffix: str) -> Program:
+    def _built(self, model: Model, others: Sequence[Model], config: FirmwareConfig, suffix: str) -> Program:
         from harness.firmware.build import build_firmware
 
         caches = "" if config.caches else "-uncached"
         place = f"{config.arena_region}{config.optimise}{caches}-{self.transport}"
-        name = f"{self.board.name}-{model.sha256[:12]}-{self.target.kernels.value}-{self.interpreter}-{place}{suffix}"
-        built = build_firmware(model, self.board, self.library, config, self.folder / name)
-        return Program(FlashImage(built.build_id, model.sha256, built.segments, model.path), built)
+        sha256 = joint_sha256([model, *others])
+        name = f"{self.board.name}-{sha256[:12]}-{self.target.kernels.value}-{self.interpreter}-{place}{suffix}"
+        built = build_firmware(model, self.board, self.library, config, self.folder / name, others=others)
+        return Program(FlashImage(built.build_id, sha256, built.segments, model.path), built)
 
 
 def firmware_for(board: Board, request: SweepRequest) -> Firmware:
@@ -131,6 +135,12 @@ def firmware_for(board: Board, request: SweepRequest) -> Firmware:
 
 
 def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
+    if request.others:
+        raise UsageError(
+            "the host board runs one model at a time: the package tflite-micro gives each its own arena",
+            remedy="name a board or twin, or ask the plan: harness plan --shared-arena",
+            code="shared.not_on_board",
+        )
     if request.certify or request.strategy is Strategy.REFLASH or request.build != BuildChoice():
         raise UsageError(
             "the host board has no firmware that could be built or flashed in another way",

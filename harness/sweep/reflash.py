@@ -32,7 +32,7 @@ def run_static(
     firmware, first = session.firmware, session.program.firmware
     assert isinstance(firmware, CrossFirmware) and first is not None, "refused where the sweep began"
     session.progress.stage("build")
-    program = firmware.static_program(session.model, arena_bytes, first.arena_region)
+    program = firmware.static_program(session.model, arena_bytes, first.arena_region, session.others)
     session.progress.stage("flash")
     session.flashes += session.rig.probe.flash(program.image, deadline)
     bench = bench_for(session.rig, session.device, program, session.inputs, session.request)

@@ -54,7 +54,8 @@ class SweepRequest:
     untimed ones; 0: none. ``certify`` proves the minimum in firmwares whose arena is a constant. ``arena_bytes``:
     what a measurement without a search takes for the smallest arena, and a soak runs in. ``variant`` names what of a
     matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART.
-    ``tolerance_steps``: outputs that differ from a reference's by more end the run as failed; None: they are told."""
+    ``tolerance_steps``: outputs that differ from a reference's by more end the run as failed; None: they are told.
+    ``others`` are models that share the arena with the first, set up and run after it in this order."""
 
     model_path: Path
     board: str
@@ -79,6 +80,7 @@ class SweepRequest:
     certify: bool = False
     arena_bytes: int | None = None
     transport: str = "uart"
+    others: tuple[Path, ...] = ()
     variant: tuple[tuple[str, str], ...] = ()
     tolerance_steps: float | None = None
     soak: SoakSpec = field(default_factory=SoakSpec)

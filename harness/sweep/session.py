@@ -1,4 +1,4 @@
-"""One model on one opened rig: everything that a sweep, a measurement or a soak needs before its first trial."""
+"""One model, or several in one arena, on one opened rig: what a sweep, a measurement or a soak needs to begin."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from harness.device.line_speed import LineSpeed
 from harness.errors import DeviceError, HarnessError, UnfitModelError
 from harness.inputs import ModelInputs, resolve_inputs
 from harness.model.checks import refuse_unfit
-from harness.model.graph import Model
+from harness.model.graph import Model, joint_sha256
 from harness.model.reader import read_model
-from harness.plan.arena import ArenaPlan, plan_arena
+from harness.plan.arena import ArenaPlan
+from harness.plan.shared import SharedPlan, plan_models
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
 from harness.sweep.agreement import OutputComparison
@@ -41,16 +42,17 @@ _LAST_RESET_S = 5.0
 
 @dataclass(slots=True)
 class Session:
-    """The program is flashed and has answered its hello. ``flashes`` counts programmings of the board."""
+    """The program is flashed and has answered its hello. ``models`` share its arena; usually there is one. ``flashes``
+    counts programmings of the board."""
 
     request: SweepRequest
     progress: Progress
     draft: Draft
     deadline: Deadline
-    model: Model
+    models: tuple[Model, ...]
     firmware: Firmware
     inputs: ModelInputs
-    plan: ArenaPlan | None
+    plan: ArenaPlan | SharedPlan | None
     rig: OpenRig
     program: Program
     device: Device
@@ -61,6 +63,16 @@ class Session:
     @property
     def board(self) -> Board:
         return self.rig.board
+
+    @property
+    def model(self) -> Model:
+        """The only one, or the first."""
+        return self.models[0]
+
+    @property
+    def others(self) -> tuple[Model, ...]:
+        """Those that share the arena with the first."""
+        return self.models[1:]
 
     @property
     def timing(self) -> str:
@@ -77,9 +89,9 @@ class Session:
         request = self.request
         outputs = None
         if request.reference:
-            vectors = vectors_for(self.model, request.inputs)
+            vectors = vectors_for(self.models, request.inputs)
             outputs = OutputComparison(
-                self.bench, self.hello, self.model, vectors, self.deadline, request.tolerance_steps
+                self.bench, self.hello, self.models, vectors, self.deadline, request.tolerance_steps
             )
         return Observation(self.device, self.hello, self.timing, self.deadline, outputs)
 
@@ -87,7 +99,7 @@ class Session:
     def identity(self) -> dict[str, object]:
         """What trials must have in common to be trials of the same search."""
         return {
-            "model": self.model.sha256,
+            "model": joint_sha256(self.models),
             "board": self.request.board,
             "build": self.program.image.build_id,
             "inputs": self.inputs.source,
@@ -116,20 +128,21 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
     """Read, check, plan, build, flash, boot. What becomes known on the way is in the draft, whatever fails later."""
     deadline = Deadline.after(request.timeout_s)
     progress.stage("read")
-    model = read_model(request.model_path, lenient=request.check)
-    draft.identify(model)
+    models = tuple(read_model(path, lenient=request.check) for path in (request.model_path, *request.others))
+    draft.identify(models)
     board = load_board(request.board, request.boards_dirs)
     firmware = firmware_for(board, request)
     draft.kernels = firmware.target.kernels.value
     if request.check:
         progress.stage("check")
-        refuse_unfit(model, draft.kernels)
-    inputs = resolve_inputs(model, request.inputs)
+        for model in models:
+            refuse_unfit(model, draft.kernels)
+    inputs = resolve_inputs(models[0], request.inputs, models[1:])
     draft.inputs = inputs.source
     progress.stage("plan")
-    plan = _plan(model, firmware, request, draft)
+    plan = _plan(models, firmware, request, draft)
     progress.stage("build")
-    program = firmware.program(model, plan.min_exact_bytes if plan else _UNPLANNED_BYTES)
+    program = firmware.program(models[0], plan.min_exact_bytes if plan else _UNPLANNED_BYTES, models[1:])
     with open_rig(board, rig_options(request, firmware.interpreter, program.rtt_address)) as rig:
         progress.stage("flash")
         flashes = rig.probe.flash(program.image, deadline)
@@ -145,7 +158,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
             progress,
             draft,
             deadline,
-            model,
+            models,
             firmware,
             inputs,
             plan,
@@ -200,9 +213,11 @@ def rig_options(request: SweepRequest, interpreter: str, rtt_address: int | None
     )
 
 
-def _plan(model: Model, firmware: Firmware, request: SweepRequest, draft: Draft) -> ArenaPlan | None:
+def _plan(
+    models: tuple[Model, ...], firmware: Firmware, request: SweepRequest, draft: Draft
+) -> ArenaPlan | SharedPlan | None:
     try:
-        plan = plan_arena(model, firmware.target)
+        plan = plan_models(models, firmware.target)
     except UnfitModelError as exc:
         if request.check:
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -76,7 +76,11 @@ def build_fake(fake_libraries: list[TflmLibrary], cache_dir: Path, tmp_path_fact
     """Build a firmware with the fake: ``build_fake(board, model, capacity_bytes=…)``."""
 
     def build(
-        board: str | HardwareBoard, model: Model | None = None, kernels: str = "cmsis_nn", **options: object
+        board: str | HardwareBoard,
+        model: Model | None = None,
+        kernels: str = "cmsis_nn",
+        others: Sequence[Model] = (),
+        **options: object,
     ) -> FirmwareImage:
         target = load_hardware_board(board) if isinstance(board, str) else board
         config = FirmwareConfig(**{"capacity_bytes": 16384, **options})  # type: ignore[arg-type]
@@ -86,6 +90,7 @@ def build_fake(fake_libraries: list[TflmLibrary], cache_dir: Path, tmp_path_fact
             choose_library(fake_libraries, target, kernels),
             config,
             tmp_path_factory.mktemp("build"),
+            others=others,
             cache_dir=cache_dir,
         )
 

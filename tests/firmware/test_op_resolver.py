@@ -18,7 +18,7 @@ from harness.firmware.op_resolver import (
     methods_in_header,
     resolver_methods,
 )
-from harness.firmware.render import render_model
+from harness.firmware.render import render_models
 from harness.model.graph import Model, Operator, OperatorCode, SubGraph
 
 
@@ -63,14 +63,14 @@ def test_every_missing_operator_is_named_at_once_and_hostile_names_are_escaped()
 
 def test_no_name_of_a_model_reaches_the_rendered_sources() -> None:
     model = model_of([("CUSTOM", 1, "SignalRfft")])
-    texts = render_model(model, FirmwareConfig(4096), resolver_methods(model))
+    texts = render_models([model], FirmwareConfig(4096), resolver_methods(model))
     assert "resolver->AddRfft()" in texts["op_resolver.cc"]
     assert all("SignalRfft" not in text for text in texts.values())
 
 
 def test_every_status_is_checked() -> None:
     model = model_of([("ADD", 1, None), ("MUL", 1, None)])
-    source = render_model(model, FirmwareConfig(4096), resolver_methods(model))["op_resolver.cc"]
+    source = render_models([model], FirmwareConfig(4096), resolver_methods(model))["op_resolver.cc"]
     assert len(re.findall(r"if \(resolver->Add\w+\(\) != kTfLiteOk\)", source)) == 2
     assert "MicroMutableOpResolver<2>" in source
 
@@ -101,6 +101,6 @@ def test_the_table_pairs_operators_with_methods_as_real_tflm_does(real_libraries
 
 def test_paths_are_not_part_of_rendered_sources(tmp_path: Path) -> None:
     model = model_of([("ADD", 1, None)])
-    texts = render_model(model, FirmwareConfig(4096), resolver_methods(model))
+    texts = render_models([model], FirmwareConfig(4096), resolver_methods(model))
     assert str(tmp_path) not in "".join(texts.values())
     assert '.incbin "model.bin"' in texts["model.S"]

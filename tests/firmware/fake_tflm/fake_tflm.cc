@@ -108,7 +108,14 @@ void fake_tflm_use_kernel(int) { asm volatile("nop"); }
 
 namespace tflite {
 
-MicroAllocator* MicroAllocator::Create(uint8_t* arena, size_t) { return reinterpret_cast<MicroAllocator*>(arena); }
+MicroAllocator* MicroAllocator::Create(uint8_t* arena, size_t size) {
+  static MicroAllocator made[4];
+  static unsigned count = 0;
+  MicroAllocator* allocator = &made[count++ % 4];
+  allocator->arena = arena;
+  allocator->size = size;
+  return allocator;
+}
 MicroResourceVariables* MicroResourceVariables::Create(MicroAllocator* allocator, int) {
   return reinterpret_cast<MicroResourceVariables*>(allocator);
 }
@@ -130,6 +137,12 @@ MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& re
   inputs_ = length(follow(field(subgraph, 1)));
   outputs_ = length(follow(field(subgraph, 2)));
   operators_ = length(follow(field(subgraph, 3)));
+}
+
+MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& resolver, MicroAllocator* allocator,
+                                   MicroResourceVariables* variables, MicroProfilerInterface* profiler)
+    : MicroInterpreter(model, resolver, allocator->arena, allocator->size, variables, profiler) {
+  shared_ = allocator;
 }
 
 // The number behind `word<` in the model's description; 0 without it.
@@ -157,7 +170,13 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
   head_ = needed;
   tail_ = 256 + 16 * operators_;
   used_ = head_ + tail_;
-  const size_t minimum = used_ + 24 * length(tensors);
+  size_t minimum = used_ + 24 * length(tensors);
+  if (shared_ != nullptr) {
+    if (head_ > shared_->head) shared_->head = head_;
+    shared_->tail += tail_;
+    shared_->tensors += length(tensors);
+    minimum = shared_->head + shared_->tail + 24 * shared_->tensors;
+  }
   if (arena_size_ < minimum) {
     print("fake: %u bytes of arena, %u needed", static_cast<unsigned>(arena_size_), static_cast<unsigned>(minimum));
     return kTfLiteError;

@@ -13,8 +13,14 @@ struct SubgraphAllocations {
 struct ScratchBufferHandle {
   uint8_t* data;
 };
+// What the interpreters of one arena have together.
 class MicroAllocator {
  public:
   static MicroAllocator* Create(uint8_t* arena, size_t size);
+  uint8_t* arena = nullptr;
+  size_t size = 0;
+  size_t head = 0;     // the largest of all
+  size_t tail = 0;     // those of all
+  size_t tensors = 0;  // of all
 };
 }  // namespace tflite

@@ -18,6 +18,8 @@ class MicroInterpreter {
   MicroInterpreter(const Model* model, const MicroOpResolver& resolver, uint8_t* arena, size_t arena_size,
                    MicroResourceVariables* variables = nullptr, MicroProfilerInterface* profiler = nullptr,
                    bool preserve_all_tensors = false);
+  MicroInterpreter(const Model* model, const MicroOpResolver& resolver, MicroAllocator* allocator,
+                   MicroResourceVariables* variables = nullptr, MicroProfilerInterface* profiler = nullptr);
   TfLiteStatus AllocateTensors();
   TfLiteStatus Invoke();
   TfLiteStatus Reset();
@@ -25,7 +27,7 @@ class MicroInterpreter {
   TfLiteTensor* output(size_t index);
   size_t inputs_size() const { return inputs_; }
   size_t outputs_size() const { return outputs_; }
-  size_t arena_used_bytes() const { return used_; }
+  size_t arena_used_bytes() const { return shared_ != nullptr ? shared_->head + shared_->tail : used_; }
   TfLiteEvalTensor* GetTensor(int tensor, int subgraph);
 
  protected:
@@ -36,6 +38,7 @@ class MicroInterpreter {
   size_t limit(const char* word) const;
   const uint8_t* model_;
   const MicroOpResolver* resolver_;
+  MicroAllocator* shared_ = nullptr;  // null: the arena is this interpreter's alone
   uint8_t* arena_;
   size_t arena_size_;
   MicroProfilerInterface* profiler_;

@@ -15,8 +15,9 @@ struct RecordingSingleArenaBufferAllocator {
   size_t GetNonPersistentUsedBytes() const { return head; }
   size_t GetPersistentUsedBytes() const { return tail; }
 };
-class RecordingMicroAllocator {
+class RecordingMicroAllocator : public MicroAllocator {
  public:
+  static RecordingMicroAllocator* Create(uint8_t*, size_t) { return nullptr; }  // one model only: see README.md
   RecordedAllocation GetRecordedAllocation(RecordedAllocationType type) const {
     if (type != RecordedAllocationType::kTfLiteEvalTensorData) return {0, 0, 0};
     return {memory.tail, memory.tail, 1};
