@@ -29,9 +29,7 @@ from harness.cli.model_runs import requests_of, run_models, run_options
     show_default=True,
     help="reflash builds and flashes for every size: to compare with.",
 )
-@click.option(
-    "--shared-arena", is_flag=True, help="All the models in one arena, one running at a time."
-)
+@click.option("--shared-arena", is_flag=True, help="All the models in one arena, one running at a time.")
 @click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
 @run_options
 def sweep(models: tuple[Path, ...], as_json: bool, **options: Any) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from harness.abi import ARENA_ALIGNMENT, Abi
 from harness.errors import UnfitModelError, UsageError
 from harness.plan.arena import ArenaPlan, Confidence
-from harness.plan.setup import Category, Setup, SetupStep, StepKind
+from harness.plan.setup import Category, Setup, SetupStep, StepKind, TailItem
 from harness.plan.target import Interpreter
 from harness.units import align_up
 
@@ -40,7 +40,8 @@ class SharedArena:
     """Interpreters of several models with one MicroAllocator, set up in this order; one runs at a time.
 
     The tails add up, the head is the largest one, the allocator's own objects are there once. ``limit`` is the step
-    that fails at one byte less than ``min_exact_bytes``, of the model with number ``limit_model``.
+    that fails at one byte less than ``min_exact_bytes``, of the model with number ``limit_model``. ``tail`` is how the
+    persistent allocations of all lie in an arena of ``min_bytes``.
     """
 
     head_bytes: int
@@ -49,6 +50,7 @@ class SharedArena:
     limit: SetupStep
     limit_model: int
     confidence: Confidence
+    tail: tuple[TailItem, ...]
 
     @property
     def used_bytes(self) -> int:
@@ -107,7 +109,9 @@ def shared_arena(plans: Sequence[ArenaPlan]) -> SharedArena:
     minimum, limit = together.minimum()
     owner = next(number for step, number in zip(steps, owners, strict=True) if step is limit)
     confidence = min((plan.confidence for plan in plans), key=lambda known: known is Confidence.EXACT)
-    return SharedArena(head, together.tail_bytes(align_up(minimum, ARENA_ALIGNMENT)), minimum, limit, owner, confidence)
+    smallest = align_up(minimum, ARENA_ALIGNMENT)
+    tail = tuple(together.tail_items(smallest))
+    return SharedArena(head, together.tail_bytes(smallest), minimum, limit, owner, confidence, tail)
 
 
 def _after_other_models(plan: ArenaPlan, head_bytes: int) -> list[SetupStep]:

@@ -49,16 +49,13 @@ class SharedPlan:
 
     @property
     def categories(self) -> Mapping[str, CategorySum]:
-        """What the recording allocator adds up over all models."""
-        sums: dict[str, CategorySum] = {}
-        for plan in self.plans:
-            for name, entry in plan.categories.items():
-                have = sums.get(name, CategorySum(0, 0, 0))
-                sums[name] = CategorySum(
-                    have.requested_bytes + entry.requested_bytes,
-                    have.used_bytes + entry.used_bytes,
-                    have.count + entry.count,
-                )
+        """What the recording allocator adds up over all models. The padding in front of an allocation is counted, and
+        behind another model's tail it may be another than alone."""
+        sums = {}
+        for name in self.plans[0].categories:
+            each = [plan.categories[name] for plan in self.plans]
+            used = sum(item.size_bytes + item.padding_bytes for item in self.arena.tail if item.category.value == name)
+            sums[name] = CategorySum(sum(e.requested_bytes for e in each), used, sum(e.count for e in each))
         return sums
 
     def to_dict(self) -> dict[str, Any]:

@@ -216,7 +216,9 @@ class HelloRequest:
 @dataclass(frozen=True, slots=True)
 class Hello:
     """Who the device is. ``base_address`` is that of the arena (UNKNOWN_U64: not told); ``chunk_bytes`` the most data
-    that one ReadReply or WriteInput may carry; ``clock_hz`` the counter's rate as configured, 0 where it has none."""
+    that one ReadReply or WriteInput may carry; ``clock_hz`` the counter's rate as configured, 0 where it has none.
+    ``model_sha256`` of several models that share the arena is the SHA-256 of their digests (32 bytes each, in the order
+    of their setup), and the counts are sums: inputs and outputs are numbered through all of them."""
 
     major: Annotated[int, U8]
     minor: Annotated[int, U8]
