@@ -51,7 +51,8 @@ def vectors_of_each(models: Sequence[Model], vectors: Sequence[Vector]) -> list[
     if len(models) == 1:
         return [(models[0], vectors)]
     made = [(vector.inputs.make(), vector.reset) for vector in vectors]
-    apart, first = [], 0
+    apart: list[tuple[Model, Sequence[Vector]]] = []
+    first = 0
     for model in models:
         end = first + len(model.subgraphs[0].inputs)
         apart.append((model, [Vector(given_inputs(data[first:end]), reset) for data, reset in made]))
