@@ -8,8 +8,6 @@
 #include "tensorflow/lite/micro/memory_helpers.h"
 #include "tensorflow/lite/micro/micro_interpreter.h"
 
-extern "C" uint8_t __stack_limit[];  // the firmware's linker script
-
 namespace {
 
 DebugLogCallback g_callback = nullptr;
@@ -81,15 +79,10 @@ bool is_constant(const uint8_t* model, const uint8_t* tensor) {
   return length(follow(field(element(buffers, u32(index)), 0))) != 0;
 }
 
-// Each level 64 bytes and more deep, until the stack ends. A chip's MPU stops it there; a twin has none, and a stack that
-// ran on through the harness's own data would spoil, by chance, what the fault record is made of: so it goes on from the
-// last byte below the RAM, where nothing is.
+// Each level 64 bytes and more deep, until the stack ends.
 __attribute__((noinline)) uint32_t recurse(uint32_t level) {
   volatile uint32_t room[16];
   room[level & 15] = level;
-  if (reinterpret_cast<uintptr_t>(room) < reinterpret_cast<uintptr_t>(__stack_limit)) {
-    asm volatile("mov sp, %0\n\tpush {r0}" ::"r"(0x1FFFFFF8u) : "memory");
-  }
   if (level != 0xFFFFFFFF) room[(level + 1) & 15] = recurse(level + 1);
   return room[level & 15];
 }
