@@ -248,7 +248,6 @@ def test_the_rate_is_raised_as_far_as_the_line_holds(
         device.ping(bytes(200), deadline)
 
 
-@pytest.mark.backend
 @needs_host_board
 def test_outputs_beyond_the_tolerance_fail_the_sweep_and_keep_what_was_measured(
     sweep: Callable[..., SweepRecord],
