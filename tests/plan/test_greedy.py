@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,17 +88,3 @@ def test_no_buffers_is_no_head() -> None:
 
 def test_linear_is_the_running_sum() -> None:
     assert linear([BufferRequest(size, 0, 0, 0, tensor=0) for size in (16, 48, 32)]) == [0, 16, 64]
-
-
-def test_placing_grows_nearly_linearly_even_with_long_lives() -> None:
-    """Chains with a skip connection from the first operator, and dead tensors: each was quadratic in some design."""
-
-    def seconds(count: int) -> float:
-        chain = [BufferRequest(16 * (1 + i % 7), i, i + 1, 0, tensor=i) for i in range(count)]
-        long_lived = [BufferRequest(16, 0, count, 0, tensor=0) for _ in range(count // 10)]
-        dead = [BufferRequest(16 * (1 + i % 3), -1, -1, 0, tensor=i) for i in range(count)]
-        start = time.process_time()
-        greedy(chain + long_lived + dead)
-        return time.process_time() - start
-
-    assert seconds(16_000) < 12 * seconds(2_000) + 0.2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import permutations
 
 import pytest
@@ -208,21 +207,6 @@ def test_an_overlap_that_the_model_itself_plans_is_named_but_not_the_planners_fa
 def test_zero_byte_buffers_never_collide() -> None:
     requests = [buffer(64, 0, 1), buffer(0, 0, 1)]
     assert violations(requests, [0, 32], alignment=16) == []
-
-
-def chain_seconds(count: int) -> float:
-    """CPU time to place and verify a chain of buffers beside one that lives all along."""
-    chain = [buffer(64 + i % 97, i, i + 1) for i in range(count)] + [buffer(32, 0, count)]
-    start = time.process_time()
-    for planner in (first_use, best_fit):
-        verify(chain, planner(chain), alignment=16)
-    return time.process_time() - start
-
-
-def test_placing_a_chain_grows_nearly_linearly() -> None:
-    """Four times the buffers take about four times as long, not sixteen."""
-    chain_seconds(500)
-    assert min(chain_seconds(8_000) for _ in range(2)) < 9 * min(chain_seconds(2_000) for _ in range(3))
 
 
 def item(size: int, offset: int, alignment: int = 4) -> TailItem:
