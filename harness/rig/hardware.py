@@ -26,11 +26,11 @@ _USB = "usb:"
 
 
 @dataclass(frozen=True, slots=True)
-class LockedProbe:
-    """A probe whose rig is held until it is closed. Implements ``Probe``."""
+class HeldProbe:
+    """A probe that something is held for until it is closed: a rig's lock, a plugged twin. Implements ``Probe``."""
 
     probe: PyOcdProbe
-    lock: RigLock
+    release: Callable[[], object]
 
     def flash(self, image: FlashImage, deadline: Deadline) -> int:
         return self.probe.flash(image, deadline)
@@ -43,7 +43,7 @@ class LockedProbe:
 
     def close(self) -> None:
         self.probe.close()
-        self.lock.release()
+        self.release()
 
 
 def open_hardware(
@@ -58,7 +58,7 @@ def open_hardware(
     rig = entry.name if entry else board.name
     lock = RigLock(f"rig {rig} (probe {uid})")
     try:
-        probe = LockedProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock)
+        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock.release)
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
         url = serial_url(uid, entry)

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
-from harness.deadline import Deadline
 from harness.link.protocol import Link
 from harness.link.rtt_link import RttLink
 from harness.link.serial_link import SerialLink
-from harness.probe.protocol import FlashImage, Probe
+from harness.probe.protocol import Probe
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.hardware import open_hardware
-
-
-@dataclass(frozen=True, slots=True)
-class PluggedProbe:
-    """The probe of a twin that is thrown away when it is closed. Implements ``Probe``."""
-
-    probe: PyOcdProbe
-    uid: str
-
-    def flash(self, image: FlashImage, deadline: Deadline) -> int:
-        return self.probe.flash(image, deadline)
-
-    def reset(self, deadline: Deadline) -> None:
-        self.probe.reset(deadline)
-
-    def read_memory(self, address: int, size: int, deadline: Deadline) -> bytes:
-        return self.probe.read_memory(address, size, deadline)
-
-    def close(self) -> None:
-        from harness.sim import desk
-
-        self.probe.close()
-        desk.unplug(self.uid)
+from harness.rig.hardware import HeldProbe, open_hardware
 
 
 def open_twin(
@@ -53,7 +27,8 @@ def open_twin(
         twin = desk.twin(uid)
         for text in entry.faults if entry else ():
             injection.inject(text, twin)
-        probe = PluggedProbe(PyOcdProbe(board, uid, rig=entry.name if entry else board.name, own_mark=own_mark), uid)
+        rig = entry.name if entry else board.name
+        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, own_mark=own_mark), lambda: desk.unplug(uid))
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
         return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)
