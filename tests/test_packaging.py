@@ -93,7 +93,7 @@ def entry_points() -> list[metadata.EntryPoint]:
 
 def test_the_command_is_harness() -> None:
     scripts = {point.name: point.value for point in entry_points() if point.group == "console_scripts"}
-    assert scripts == {"harness": "harness.cli.main:main"}
+    assert scripts == {"harness": "harness.__main__:main"}
 
 
 @pytest.mark.parametrize("point", entry_points(), ids=lambda point: f"{point.group}:{point.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ from harness.errors import ExitCode, UsageError
 from harness.units import safe_text
 
 if TYPE_CHECKING:
+    from harness.record.schema import SweepRecord
     from harness.sweep.draft import Draft
     from harness.sweep.request import Progress, SweepRequest
 
@@ -164,40 +165,35 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
 def run_models(requests: list[SweepRequest], job: Job, as_json: bool, done: str) -> int:
     """Run each request, print its record, go on after a failing one; the highest exit code. ``done`` says what the
     models that ended well have: ``a minimum``."""
+    from harness.cli.interrupts import interrupts_held
     from harness.cli.progress import TerminalProgress
+    from harness.sweep.flow import keep_record
 
     progress = TerminalProgress(len(requests))
     drafts: list[Draft] = []
-    records = []
+    records: list[SweepRecord] = []
     code = 0
     try:
-        for draft, record in _run_all(requests, job, progress):
-            drafts.append(draft)
-            records.append(record)
+        for number, request in enumerate(requests, start=1):
+            with progress.begin(number, str(request.model_path)):
+                draft = job(request, progress)
+                with interrupts_held():  # a record that is on disk is also told
+                    drafts.append(draft)
+                    records.append(keep_record(draft))
             if not as_json:
-                print_record(record)
+                print_record(records[-1])
     except KeyboardInterrupt:
         code = int(ExitCode.INTERRUPTED)
         print("interrupted; the trials that ended are kept: the same command goes on from them", file=sys.stderr)
     if as_json:
-        print(_document(records))
+        print(_document(records, interrupted=code == ExitCode.INTERRUPTED))
     elif len(requests) > 1:
         _print_matrix(records)
         _print_summary(records, len(requests), done)
     return max([code, *(int(draft.exit_code) for draft in drafts)])
 
 
-def _run_all(requests: list[SweepRequest], job: Job, progress: Any) -> Iterator[tuple[Draft, Any]]:
-    from harness.sweep.flow import keep_record
-
-    for number, request in enumerate(requests, start=1):
-        with progress.begin(number, str(request.model_path)):
-            draft = job(request, progress)
-            record = keep_record(draft)
-        yield draft, record
-
-
-def _document(records: list[Any]) -> str:
+def _document(records: list[SweepRecord], *, interrupted: bool) -> str:
     import msgspec
 
     results = []
@@ -205,7 +201,8 @@ def _document(records: list[Any]) -> str:
         result = msgspec.to_builtins(record)
         del result["schema"], result["schema_version"]
         results.append(result)
-    return json.dumps({"schema": "harness.sweep", "schema_version": 1, "results": results}, indent=1)
+    document = {"schema": "harness.sweep", "schema_version": 1, "interrupted": interrupted, "results": results}
+    return json.dumps(document, indent=1)
 
 
 def print_record(record: Any) -> None:

@@ -1,7 +1,7 @@
 """The journal of a run that is not finished: one line per trial or chunk, on disk before the next one begins.
 
 A killed run loses nothing that was finished; the next run of the same model, board, build, inputs and step goes on from
-it. When the record is written the journal is removed.
+it. It is removed after the record is written, never before.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ from harness.record.schema import MeasuredRecord, ReferenceRecord, TrialRecord
 from harness.record.store import results_error
 
 FORMAT_VERSION = 1
+
+
+def remove_journal(path: Path) -> None:
+    """The record is written: nothing is left to resume."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
@@ -93,11 +99,6 @@ class Journal(Generic[E]):
             os.fsync(self._file)
         except OSError as exc:
             raise results_error(self.path, exc) from exc
-
-    def remove(self) -> None:
-        """The record is written: nothing is left to resume."""
-        with contextlib.suppress(OSError):
-            self.path.unlink()
 
     def _cut_to(self, size: int) -> None:
         assert self._file is not None

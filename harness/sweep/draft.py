@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -34,7 +35,8 @@ from harness.sweep.request import SweepRequest
 
 @dataclass(slots=True)
 class Draft:
-    """``exit_code`` is what the command ends with when this is the only model."""
+    """``exit_code`` is what the command ends with when this is the only model. ``journal`` has nothing that the record
+    will not have: it may go once that is written."""
 
     request: SweepRequest
     model: ModelIdentity
@@ -57,6 +59,7 @@ class Draft:
     soak: SoakRecord | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
+    journal: Path | None = None
     _started_s: float = 0.0
 
     @classmethod

@@ -9,7 +9,7 @@ from harness.errors import HarnessError, InternalError
 from harness.plan.arena import ArenaPlan
 from harness.plan.shared import SharedPlan
 from harness.reconcile import reconcile
-from harness.record.journal import Journal, JournalEntry
+from harness.record.journal import Journal, JournalEntry, remove_journal
 from harness.record.schema import SweepRecord
 from harness.record.store import write_record
 from harness.sweep import evidence
@@ -73,6 +73,8 @@ def keep_record(draft: Draft) -> SweepRecord:
     except HarnessError as exc:
         draft.fail(exc)
         return draft.finish()
+    if draft.journal:
+        remove_journal(draft.journal)
     return draft.finish(record_path=path.as_posix())
 
 
@@ -102,7 +104,7 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
         _measure(session, series)
         if request.certify:
             draft.certificate = certify(session, series)
-        journal.remove()
+        draft.journal = journal.path
     require_agreement(draft.reference, request.tolerance_steps)
 
 

@@ -308,7 +308,7 @@ def soak_session(session: Session, arena_bytes: int, ample_digest: int) -> None:
         finally:
             session.draft.soak = soak.record()
         if soak.deviation is None:
-            journal.remove()
+            session.draft.journal = journal.path
             return
     raise _unstable(soak.deviation)
 

@@ -230,7 +230,7 @@ def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path,
     assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
 
 
-def test_ctrl_c_is_130_with_a_document_and_the_journal_kept(tmp_path: Path) -> None:
+def test_ctrl_c_is_130_and_every_record_that_is_on_disk_is_in_the_document(tmp_path: Path) -> None:
     results = tmp_path / "results"
     process = _command(results, HELLO, *[str(EXAMPLES / "kws.tflite")] * 20)
     until = time.monotonic() + 60
@@ -240,7 +240,12 @@ def test_ctrl_c_is_130_with_a_document_and_the_journal_kept(tmp_path: Path) -> N
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert json.loads(out)["results"][0]["status"] == "ok"
+    document = json.loads(out)
+    assert document["interrupted"] is True
+    results_told = document["results"]
+    assert {result["status"] for result in results_told} == {"ok"}
+    assert 1 <= len(results_told) < 21
+    assert {Path(result["record_path"]) for result in results_told} == set(results.glob("*.json"))
 
 
 def _one_kilobyte() -> None:
@@ -256,6 +261,23 @@ def test_a_full_disk_is_said_so_without_half_a_record(tmp_path: Path) -> None:
     assert json.loads(out)["results"][0]["error"]["code"] == "results.unwritable"
     assert list(results.glob("*.json")) == []
     assert list(results.rglob("*.tmp")) == []
+
+
+def _room_for_a_journal_only() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6 * 1024, 6 * 1024))
+
+
+def test_where_the_record_does_not_fit_the_trials_stay_for_the_next_run(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    full = _command(results, HELLO, preexec_fn=_room_for_a_journal_only)
+    out, err = full.communicate(timeout=120)
+    assert (full.returncode, json.loads(out)["results"][0]["error"]["code"]) == (3, "results.unwritable"), err
+    kept = _journal_lines(results)
+    again = _command(results, HELLO)
+    out, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    assert json.loads(out)["results"][0]["search"]["resumed_trials"] == kept == 3
+    assert _journal_lines(results) == 0
 
 
 def test_for_a_person_the_numbers_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
