@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.sim import desk
 from harness.sim.engine import Engine
+from harness.sim.mpu import MpuV7
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEED_LIMIT = 40.0
@@ -58,15 +59,33 @@ class _Usage:
 
 def measure() -> Iterator[Row]:
     yield Row("instructions, mixed loop of 7 with a load and a store", _speed(), "M/s", SPEED_LIMIT, at_least=True)
+    yield Row("… with the firmware's stack guard on", _speed(_guard_stack), "M/s", SPEED_LIMIT, at_least=True)
+    yield Row("… with an MPU without background", _speed(_allow_two_regions), "M/s", SPEED_LIMIT, at_least=True)
     with tempfile.TemporaryDirectory() as folder:
         yield from _rig(Path(folder))
 
 
-def _speed() -> float:
+def _guard_stack(mpu: MpuV7) -> None:
+    """256 bytes, no access, execute never; everything else as without MPU: src/stack.cc of the templates."""
+    mpu.store(0xD9C, 0x2000_1C00)
+    mpu.store(0xDA0, 1 << 28 | 1 << 19 | 7 << 1 | 1)
+    mpu.store(0xD94, 5)
+
+
+def _allow_two_regions(mpu: MpuV7) -> None:
+    """As an operating system sets it up: flash read only, 64 KiB of RAM, nothing else."""
+    for number, (base, attributes) in enumerate(((0, 6 << 24 | 19 << 1 | 1), (0x2000_0000, 3 << 24 | 15 << 1 | 1))):
+        mpu.store(0xD9C, base | 1 << 4 | number)
+        mpu.store(0xDA0, attributes)
+    mpu.store(0xD94, 1)
+
+
+def _speed(protect: Callable[[MpuV7], None] = lambda _mpu: None) -> float:
     engine = Engine("cortex-m7")
-    engine.uc.mem_map(0x2000_0000, 0x1000)
+    protect(MpuV7(engine))
+    engine.uc.mem_map(0x2000_0000, 0x2000)
     engine.uc.mem_write(0x2000_0000, LOOP)
-    engine.write(engine.arm.UC_ARM_REG_R1, 0x2000_0800)
+    engine.write(engine.arm.UC_ARM_REG_R1, 0x2000_1800)
     count, pc = 20_000_000, 0x2000_0000
     started = time.process_time()
     for _ in range(count // 200_000):

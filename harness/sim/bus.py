@@ -52,6 +52,8 @@ class Bus:
         self.on_error: Callable[[int, bool], None] = lambda _address, _is_write: None
         #: Set by the flash controller: a store to flash memory.
         self.on_flash_store: Callable[[int, int, int], None] = lambda _address, _size, _value: None
+        #: Set by the core: the running instruction must not reach a device.
+        self.is_deaf = False
         self._device_regions: list[tuple[int, int]] = []
 
     def add_memory(self, memory: Memory) -> None:
@@ -88,6 +90,8 @@ class Bus:
     # --- from the core ----------------------------------------------------------------------------------------
 
     def _core_read(self, address: int, size: int) -> int:
+        if self.is_deaf:
+            return 0
         try:
             return self.read_device(address, size)
         except BusError:
@@ -95,12 +99,16 @@ class Bus:
             return 0
 
     def _core_write(self, address: int, size: int, value: int) -> None:
+        if self.is_deaf:
+            return
         try:
             self.write_device(address, size, value)
         except BusError:
             self.on_error(address, True)
 
     def _core_flash_store(self, address: int, size: int, value: int) -> None:
+        if self.is_deaf:
+            return
         self.on_flash_store(address, size, value)
 
     # --- from anyone ------------------------------------------------------------------------------------------

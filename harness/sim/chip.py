@@ -14,6 +14,7 @@ from harness.sim.bus import Bus, Memory
 from harness.sim.cortex_m import CortexM
 from harness.sim.device import Device, Reserved
 from harness.sim.engine import Engine
+from harness.sim.mpu import MpuV7, MpuV8
 from harness.sim.scs import (
     NORDIC,
     ST,
@@ -101,7 +102,8 @@ def build_core(
     """A core with its private peripherals on an otherwise empty bus."""
     engine = Engine(core_name, double_precision=double_precision)
     bus = Bus(engine, bit_band=core_name == "cortex-m4")
-    core = CortexM(engine, bus, priority_bits=priority_bits, has_fpu=has_fpu, reset_vtor=reset_vtor)
+    mpu = MpuV8(engine) if core_name == "cortex-m33" else MpuV7(engine)
+    core = CortexM(engine, bus, priority_bits=priority_bits, has_fpu=has_fpu, reset_vtor=reset_vtor, mpu=mpu)
     bus.add_device(SystemControlSpace(core, cpuid=_CORES[core_name][0], irqs=112), 0xE000_E000, 0x1000)
     bus.add_device(TraceMacrocell(), 0xE000_0000, 0x1000)
     bus.add_device(WatchpointTrace(core), 0xE000_1000, 0x1000)

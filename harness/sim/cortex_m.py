@@ -15,7 +15,7 @@ from harness.sim.alignment import is_unaligned, needs_alignment
 from harness.sim.bus import Bus
 from harness.sim.device import WORD, BusError, Events
 from harness.sim.engine import Engine, Stop
-from harness.sim.mpu import Mpu
+from harness.sim.mpu import Access, Mpu
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT = 1, 2, 3, 4, 5, 6
 SVCALL, DEBUG_MONITOR, PENDSV, SYSTICK = 11, 12, 14, 15
@@ -32,7 +32,7 @@ TRCENA = 1 << 24
 #: CFSR
 IACCVIOL, DACCVIOL, MUNSTKERR, MSTKERR, MMARVALID = 1 << 0, 1 << 1, 1 << 3, 1 << 4, 1 << 7
 IBUSERR, PRECISERR, UNSTKERR, STKERR, BFARVALID = 1 << 8, 1 << 9, 1 << 11, 1 << 12, 1 << 15
-UNDEFINSTR, INVSTATE, INVPC, NOCP, UNALIGNED, DIVBYZERO = (1 << n for n in (16, 17, 18, 19, 24, 25))
+UNDEFINSTR, INVSTATE, INVPC, NOCP, STKOF, UNALIGNED, DIVBYZERO = (1 << n for n in (16, 17, 18, 19, 20, 24, 25))
 #: HFSR
 HFSR_VECTTBL, HFSR_FORCED, HFSR_DEBUGEVT = 1 << 1, 1 << 30, 1 << 31
 #: CCR
@@ -87,7 +87,9 @@ class Exceptions:
 class CortexM:
     """``cycles`` is the instruction clock: it never goes back, not at a reset either."""
 
-    def __init__(self, engine: Engine, bus: Bus, *, priority_bits: int, has_fpu: bool, reset_vtor: int) -> None:
+    def __init__(
+        self, engine: Engine, bus: Bus, *, priority_bits: int, has_fpu: bool, reset_vtor: int, mpu: Mpu
+    ) -> None:
         self.engine = engine
         self.bus = bus
         self.arm = engine.arm
@@ -117,7 +119,7 @@ class CortexM:
         #: LDRD, LDM, VLDR and their like fault when unaligned, as on hardware; this slows the core down some twenty
         #: times, as every access is looked at. CCR.UNALIGN_TRP does so too.
         self.strict_alignment = False
-        self.mpu = Mpu(engine)
+        self.mpu = mpu
         self.mpu.on_violation = lambda address, size, is_write: self._violate(address, size, is_write, address)
         self.mpu.rests = self._above_mpu
         self._event_register = False
@@ -155,6 +157,7 @@ class CortexM:
         self.reset_requested = False
         self._bus_error = None
         self._violation = None
+        self.bus.is_deaf = False
         self._undo.clear()
         self._event_register = False
         arm = self.arm
@@ -288,8 +291,14 @@ class CortexM:
                 self._usage_fault(INVSTATE)
             case Stop.COPROCESSOR:
                 self._usage_fault(NOCP)
+            case Stop.STACK_OVERFLOW:
+                self._usage_fault(STKOF)
+            case Stop.FETCH_FAULT if self.mpu.denies_fetch(self.engine.pc & ~1):
+                self._mem_fault(IACCVIOL)
             case Stop.FETCH_FAULT:
                 self._bus_fault(IBUSERR, None)
+            case Stop.FETCH_DENIED:
+                self._mem_fault(IACCVIOL)
             case Stop.DATA_FAULT:
                 self._bus_fault(PRECISERR, self.engine.fault_address)
 
@@ -309,7 +318,8 @@ class CortexM:
         watching = self.strict_alignment or bool(self.ccr & CCR_UNALIGN_TRP)
         if watching != self._watches_alignment:
             self._watches_alignment = watching
-            self.engine.watch_accesses("alignment", [(0, WORD)] if watching else [], self._check_alignment)
+            everything = [(0, WORD)] if watching else []
+            self.engine.watch_accesses("alignment", everything, everything, self._check_alignment)
             self.end_slice()
 
     def _check_alignment(self, address: int, size: int, is_write: bool) -> None:
@@ -325,6 +335,7 @@ class CortexM:
 
     def _violate(self, address: int, size: int, is_write: bool, denied: int | None) -> None:
         """The engine makes the access all the same; what a store overwrites is put back after the instruction."""
+        self.bus.is_deaf = True
         if is_write and self.bus.find(address, size) is not None:
             self._undo.append((address, self.bus.read(address, size)))
         if self._violation is None:
@@ -333,6 +344,7 @@ class CortexM:
 
     def _refuse_access(self, violation: Violation) -> None:
         self._violation = self._bus_error = None
+        self.bus.is_deaf = False
         for address, former in reversed(self._undo):
             self.bus.write(address, former)
         self._undo.clear()
@@ -340,9 +352,8 @@ class CortexM:
         if violation.address is None:
             self._usage_fault(UNALIGNED)
         else:
-            self.faults.cfsr |= DACCVIOL | MMARVALID
             self.faults.mmfar = violation.address
-            self._fault(MEM_MANAGE, VC_MMERR)
+            self._mem_fault(DACCVIOL | MMARVALID)
 
     def _breakpoint_instruction(self) -> None:
         if self.dhcsr & C_DEBUGEN:
@@ -435,6 +446,10 @@ class CortexM:
             self.faults.cfsr |= BFARVALID
         self._fault(BUS_FAULT, VC_BUSERR)
 
+    def _mem_fault(self, bits: int) -> None:
+        self.faults.cfsr |= bits
+        self._fault(MEM_MANAGE, VC_MMERR)
+
     def _usage_fault(self, bit: int) -> None:
         self.faults.cfsr |= bit
         catch = {NOCP: VC_NOCPERR, INVSTATE: VC_STATERR, INVPC: VC_STATERR, UNDEFINSTR: VC_STATERR}
@@ -482,7 +497,7 @@ class CortexM:
         thread = not self.exceptions.active
         using_psp = thread and bool(control & 2)
         engine.write(arm.UC_ARM_REG_SP, top)
-        denied = self.mpu.denies(top & WORD, size, is_write=True) is not None
+        denied = self.mpu.denies(top & WORD, size, Access.WRITE) is not None
         stacked = not denied and self._store_frame(top, data)
         exc_return = 0xFFFF_FFE1 | (0 if with_fpu else 0x10) | (0x8 if thread else 0) | (0x4 if using_psp else 0)
         self.exceptions.active.append(exception)
@@ -550,6 +565,9 @@ class CortexM:
         stack = engine.read(arm.UC_ARM_REG_SP)
         with_fpu = not value & 0x10
         size = 0x68 if with_fpu else 0x20
+        if self.mpu.denies(stack, size, Access.READ) is not None:
+            self._mem_fault(MUNSTKERR)
+            return
         try:
             data = self.bus.read(stack, size)
         except BusError:

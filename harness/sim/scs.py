@@ -115,7 +115,7 @@ class SystemControlSpace(Device):
     def load(self, offset: int) -> int:
         if 0x100 <= offset < 0x500:
             return self._load_nvic(offset)
-        if mpu.TYPE <= offset <= mpu.LAST:
+        if mpu.TYPE <= offset <= self.core.mpu.last:
             return self.core.mpu.load(offset)
         core, faults = self.core, self.core.faults
         match offset:
@@ -183,7 +183,7 @@ class SystemControlSpace(Device):
         if 0x100 <= offset < 0x500:
             self._store_nvic(offset, value, mask)
             return
-        if mpu.TYPE <= offset <= mpu.LAST:
+        if mpu.TYPE <= offset <= self.core.mpu.last:
             self.core.mpu.store(offset, value)
             self.core.end_slice()
             return

@@ -40,7 +40,7 @@ static inline void uart_pins(void) {
 #define UART_V2 0
 #endif
 
-#if defined(FAMILY_NRF52)
+#if defined(FAMILY_NRF52) || defined(FAMILY_NRF53)
 #define CLOCK_HZ 64000000u
 #define UARTE 0x40002000u
 static volatile uint8_t uart_buffer[64];
