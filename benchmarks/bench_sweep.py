@@ -1,8 +1,8 @@
 """A minimum by the plan-guided sweep against the naive way (build and flash for every size), on the same twin.
 
 Runs with the TFLM library that is registered (or named by HARNESS_TFLM); without one it is left out. The object cache
-is warm for both. What of the guided sweep is neither build nor flash nor the emulated board's own
-time is the harness's.
+is warm for both. The harness's own share of the guided sweep is its wall time without the build, without the flash, and
+without the processor time of the threads that emulate the board: what only waits counts as the harness's too.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ from harness.sweep.request import SilentProgress, Strategy, SweepRequest
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / "examples" / "kws.tflite"
 BOARD = "sim:nucleo-f746zg"
-#: Stages in which the compiler, pyOCD or the emulated core works.
-NOT_OURS = frozenset({"build", "flash", "boot", "search"})
+#: Stages in which the compiler or pyOCD works.
+NOT_OURS = frozenset({"build", "flash"})
 
 
 class Stopwatch(SilentProgress):
-    """Adds up the time between what the sweep says that it does."""
+    """Adds up, by what the sweep says that it does, the wall time in which no thread but this one worked."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._stage, self._since = "start", time.perf_counter()
+        self._stage, self._since = "start", _alone_s()
 
     def stage(self, text: str) -> None:
-        now = time.perf_counter()
+        now = _alone_s()
         self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
         self._stage, self._since = text.split()[0], now
+
+
+def _alone_s() -> float:
+    """A clock that stands while other threads of this process, the twin's, use the processor."""
+    return time.perf_counter() - (time.process_time() - time.thread_time())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def measure() -> Iterator[Row]:
         yield Row("guided sweep", guided.seconds, "s")
         yield Row("guided sweep: flashes", guided.record.search.flashes, "", 1)
         yield Row("guided sweep: trials", len(guided.record.search.trials), "", 3)
-        yield Row("guided sweep: not build, flash or board", 100 * ours / guided.seconds, "%", 15)
+        yield Row("guided sweep: not build, flash or emulation", 100 * ours / guided.seconds, "%", 15)
         yield Row("build and flash for every size", naive.seconds, "s")
         yield Row("build and flash for every size: flashes", naive.record.search.flashes, "", 10, at_least=True)
         yield Row("naive over guided", naive.seconds / guided.seconds, "times", 8, at_least=True)

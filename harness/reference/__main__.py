@@ -76,7 +76,7 @@ def main() -> int:
         backend, module = _backend()
         outputs, dtypes = _run(module, model, steps)
     except Exception as exc:
-        refused = f"{type(exc).__name__}: {exc}"
+        refused = " ".join(f"{type(exc).__name__}: {exc}".split())  # LiteRT's messages have several lines
     sizes = [[len(data) for data in step] for step in outputs]
     answer = {"backend": backend, "refused": refused, "dtypes": dtypes, "output_bytes": sizes}
     with os.fdopen(stdout, "wb") as out:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from harness.device.timing import (
     MeasuredClock,
@@ -102,5 +103,16 @@ def _times_record(arena_bytes: int, times: RunTimes) -> RunTimesRecord:
 def _profile_record(times: OperatorTimes, session: Session) -> ProfileRecord:
     firmware = session.program.firmware
     kernels = firmware.operator_kernels if firmware else {}
-    rows = tuple(OperatorTimeRecord(row.name, row.count, kernels.get(row.name, "")) for row in times.rows)
+    names = [whole_name(row.name, kernels) for row in times.rows]
+    rows = tuple(
+        OperatorTimeRecord(name, row.count, kernels.get(name, "")) for name, row in zip(names, times.rows, strict=True)
+    )
     return ProfileRecord(rows, times.invoke, times.unattributed, times.truncated)
+
+
+def whole_name(tag: str, operators: Collection[str]) -> str:
+    """The one operator of the model whose name begins with what the wire had room for."""
+    if tag in operators:
+        return tag
+    longer = [name for name in operators if name.startswith(tag)]
+    return longer[0] if len(longer) == 1 else tag
