@@ -13,7 +13,7 @@ class EventProfiler : public tflite::MicroProfilerInterface {
 
   struct Event {
     const char* tag;
-    uint32_t cycles;  // one operator: less than 2^32
+    uint32_t cycles;  // one operator, without those of the subgraphs that it calls: less than 2^32
   };
 
   uint32_t BeginEvent(const char* tag) override;
@@ -28,7 +28,15 @@ class EventProfiler : public tflite::MicroProfilerInterface {
   const Event& event(uint16_t index) const { return events_[index]; }
 
  private:
+  // IF and WHILE within one another; what is called deeper counts to the deepest that is kept.
+  static constexpr uint8_t kDepth = 8;
+
+  void settle(uint32_t now);
+
   bool on_ = false;
+  uint8_t depth_ = 0;
+  uint16_t running_[kDepth];  // handles, the innermost last
+  uint32_t since_ = 0;
   uint16_t seen_ = 0;
   Event events_[kCapacity];
 };
