@@ -19,11 +19,10 @@ from enum import Enum
 from typing import Any
 
 from harness.errors import MissingDependencyError
+from harness.sim.unicorn_internals import allow_double_precision, find_counters
 
-UNICORN_VERSION = "2.1.4"
 #: emu_start's ``until``: an address that nothing executes.
 _NOWHERE = 0xFFFF_FFF0
-_STRUCT_SCAN_BYTES = 0x1000
 _LARGE_CHANGE_BYTES = 4096
 _WFE = b"\x20\xbf"
 
@@ -83,7 +82,9 @@ class Engine:
         self._finalizer = self.uc._Uc__finalizer
         self._finalizer.atexit = False
         self._buffers: list[Any] = []
-        self._counter, self._limit = _find_counters(self.uc)
+        self._counter, self._limit = find_counters(self.uc)
+        if double_precision:
+            allow_double_precision(self.uc)
         self._interrupt = 0
         self.fault_address: int | None = None
         self.fault_is_write = False
@@ -404,29 +405,3 @@ def _import_unicorn() -> Any:
             code="environment.unicorn",
         ) from exc
     return unicorn
-
-
-def _find_counters(uc: Any) -> tuple[Any, Any]:
-    """The words ``emu_counter`` and ``emu_count`` of unicorn's private ``uc_struct`` (include/uc_priv.h).
-
-    They stand next to each other; where, is found by running two known numbers of instructions.
-    """
-    base = int(uc._uch.value)
-    uc.mem_map(0x2000_0000, 0x1000)
-    uc.mem_write(0x2000_0000, b"\x00\xbf" * 0x800)
-    candidates: set[int] | None = None
-    for count in (1234, 777):
-        uc.emu_start(0x2000_0001, _NOWHERE, 0, count)
-        words = ctypes.string_at(base, _STRUCT_SCAN_BYTES)
-        pair = (count + 1).to_bytes(8, "little") + count.to_bytes(8, "little")
-        found = {offset for offset in range(0, _STRUCT_SCAN_BYTES - 16, 8) if words[offset : offset + 16] == pair}
-        candidates = found if candidates is None else candidates & found
-    uc.mem_unmap(0x2000_0000, 0x1000)
-    if not candidates or len(candidates) != 1:
-        raise MissingDependencyError(
-            "this build of unicorn keeps its instruction counter where the twin cannot find it",
-            remedy=f"install unicorn {UNICORN_VERSION}",
-            code="environment.unicorn",
-        )
-    offset = candidates.pop()
-    return ctypes.c_uint64.from_address(base + offset), ctypes.c_uint64.from_address(base + offset + 8)
