@@ -16,6 +16,10 @@ Counter counter();
 // Cycles since start_cycles(). Never goes back.
 uint64_t cycles();
 
+// Begins a period of SysTick anew. What takes less than 2^24 cycles from here on is not interrupted, and what takes
+// longer is interrupted at the same points every time: equal work takes an equal count.
+void restart_tick();
+
 // Ends the program (watchdog fault) when `limit_cycles` from now have passed; 0 switches the watch off.
 void watch(uint64_t limit_cycles);
 

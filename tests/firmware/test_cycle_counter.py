@@ -89,6 +89,31 @@ def test_without_a_counter_systick_counts_and_says_so(start: Callable[..., Bench
     assert bench.device.counters(soon()).cycles > first
 
 
+@pytest.mark.parametrize("period", [20_000, 33_333])
+def test_no_timed_run_is_interrupted_by_the_tick(start: Callable[..., Bench], period: int) -> None:
+    """SysTick ends a period every 2^24 cycles, in the middle of some run: 31 instructions more in one of 1,000 equal
+    runs made a soak say "unstable". Here it ends one in every few runs."""
+    bench = start("nucleo-f446re")
+    bench.boot()
+    bench.trial(8192)
+    with bench.twin.turn() as chip:
+        chip.bus.write(0xE000E014, (period - 1).to_bytes(4, "little"))
+        chip.bus.write(0xE000E018, bytes(4))
+    report = bench.device.measure(0, 64, soon())
+    assert report.min_cycles == report.max_cycles < period
+    assert report.sum_cycles > 3 * period
+
+
+def test_systick_as_the_counter_loses_nothing_where_its_period_begins_anew(start: Callable[..., Bench]) -> None:
+    bench = start("nucleo-f446re", absent=True)
+    bench.boot()
+    bench.trial(8192)
+    before = bench.device.counters(soon()).cycles
+    report = bench.device.measure(0, 64, soon())
+    assert report.min_cycles == report.max_cycles
+    assert bench.device.counters(soon()).cycles >= before + report.sum_cycles
+
+
 def test_a_wrap_of_the_32_bit_counter_is_extended(start: Callable[..., Bench]) -> None:
     """At 216 MHz the counter wraps after 19.88 s; a difference across the wrap must not be negative or small."""
     bench = start("nucleo-f746zg", locked=True)
