@@ -6,7 +6,7 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +16,12 @@ import msgspec
 from harness import __version__
 from harness.board.lab_file import Lab, RigEntry, find_lab
 from harness.deadline import Deadline
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError
 from harness.lab.baseline import BaselineStore
 from harness.lab.build_ahead import BuildAhead
 from harness.lab.dispatch import JobState, fits
 from harness.lab.evaluation import Evaluator, PastValues, given_up, planned_record
-from harness.lab.history.database import HistoryError
+from harness.lab.history.importing import add_jobs
 from harness.lab.history.store import HistoryStore
 from harness.lab.job import Job, jobs_of
 from harness.lab.metrics import METRICS, Kind, Number
@@ -150,14 +150,20 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
 
     missed: list[str] = []
 
-    def keep_job(record: JobRecord, result: Result | None) -> None:
-        folder.keep_job(record)
+    def remember(add: Callable[[HistoryStore], None]) -> None:
         try:
             if store is not None and not missed:
-                store.add_result(folder.run_id, record, result.record if result else None)
-        except HistoryError as exc:
-            # a database that is away must not end a night: the run's folder holds everything
+                add(store)
+        except HarnessError as exc:
+            # a database that is away, or a damaged record, must not end a night: the run's folder holds everything
             missed.append(f"{exc.message}; later: harness history --import {folder.path.as_posix()}")
+
+    def keep_job(record: JobRecord, result: Result | None) -> None:
+        folder.keep_job(record)
+        remember(lambda history: history.add_result(folder.run_id, record, result.record if result else None))
+
+    # a kill may have come between the folder's line and the history's row
+    remember(lambda history: add_jobs(history, folder.run_id, resumed))
 
     runnable: list[Job] = []
     for job in open_jobs:

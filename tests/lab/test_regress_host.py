@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ import pytest
 
 from harness.lab.history import load
 from harness.lab.run_folder import read_journal
+from tests.patience import PATIENCE_S, wait_until
+from tests.processes import Signalled, is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(
@@ -34,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
 def _harness(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "HARNESS_HISTORY"}
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=180, check=False, env=environment)
+    return subprocess.run(
+        argv, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment
+    )
 
 
 def _document(done: subprocess.CompletedProcess[str]) -> Any:
@@ -86,21 +89,35 @@ def test_baselines_are_updated_after_a_look_at_them(folder: Path) -> None:
     assert "nothing changes" in _harness(folder, "baseline", "update", "examples/suite.yaml").stdout
 
 
-def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path) -> None:
-    """kill -9 after the first finished job: the next run does the others, and the record holds all."""
-    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml"]
-    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[1/4]"):
-            break
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+#: In the journal of a run: a job was tried; a job has ended.
+TRIED, ENDED = '"type":"attempt"', '"type":"job"'
+
+
+def _signalled(number: signal.Signals, line: str, count: int, folder: Path) -> Signalled:
+    """The run of the example gets the signal as soon as ``count`` such lines are in its journal."""
+    return Signalled(
+        number,
+        "run.jsonl",
+        line,
+        count,
+        folder / "children",
+        "regress",
+        "examples/suite.yaml",
+        cwd=folder,
+        timeout=PATIENCE_S,
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path, jobs: int) -> None:
+    """kill -9 after some finished jobs: the next run does the others, and the record holds all."""
+    killed = _signalled(signal.SIGKILL, ENDED, jobs, folder)
+    assert killed.done.returncode == -signal.SIGKILL, killed.done.stderr
     (journal,) = (folder / "results" / "lab").glob("*/run.jsonl")
     past = read_journal(journal)
     assert past is not None
     finished = set(past.finished)
-    assert finished
+    assert len(finished) == jobs
     assert not (journal.parent / "run.json").exists()
 
     done = _harness(folder, "regress", "examples/suite.yaml", "--json")
@@ -120,34 +137,21 @@ def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path) ->
 
 
 def test_a_killed_scheduler_leaves_no_process_behind(folder: Path) -> None:
-    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml", "-k", "kws", "-v"]
-    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "boot" in line or "search" in line:
-            break
-    children = _descendants(process.pid)
-    assert children
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
-    deadline = time.monotonic() + 20
-    while any(_alive(pid) for pid in children) and time.monotonic() < deadline:
-        os.sched_yield()
-    assert not any(_alive(pid) for pid in children)
+    """Killed when the first of four jobs has been tried: its worker waits for the next."""
+    killed = _signalled(signal.SIGKILL, TRIED, 1, folder)
+    assert killed.done.returncode == -signal.SIGKILL
+    assert killed.children
+    wait_until(lambda: not any(map(is_alive, killed.children)), "the workers end with their scheduler")
 
 
 def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(folder: Path) -> None:
-    argv = [sys.executable, "-m", "harness", "regress", "examples/suite.yaml"]
-    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("[1/4]")
-    children = _descendants(process.pid)
-    process.send_signal(signal.SIGINT)
-    told = process.stderr.read()
-    assert process.wait(timeout=30) == 130
+    interrupted = _signalled(signal.SIGINT, ENDED, 1, folder)
+    told = interrupted.done.stderr
+    assert interrupted.done.returncode == 130, told
     assert "the same command goes on" in told
     assert "Traceback" not in told
-    assert not any(_alive(pid) for pid in children)
+    assert interrupted.children
+    wait_until(lambda: not any(map(is_alive, interrupted.children)), "the workers end with the run")
     done = _harness(folder, "regress", "examples/suite.yaml", "--json")
     assert done.returncode == 0
     assert _document(done)["resumed_jobs"] >= 1
@@ -158,7 +162,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(folder: Path) -> None:
     runs = [subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     documents = []
     for process in runs:
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, err
         documents.append(json.loads(out))
     assert documents[0]["run_id"] != documents[1]["run_id"]
@@ -216,18 +220,3 @@ def test_list_runs_nothing(folder: Path) -> None:
     assert [row["id"] for row in rows] == [f"{name}/host/default" for name in ("hello", "kws", "residual", "svdf")]
     assert all(row["rigs"] for row in rows)
     assert not (folder / "results").exists()
-
-
-def _descendants(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *_descendants(child)]
-    return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -43,9 +43,14 @@ def _schema(path: Path) -> str:
 
 def _import_run(store: HistoryStore, run: RunRecord) -> int:
     store.add_run(run)
-    for job in run.jobs:
-        store.add_result(run.run_id, job, _sweep_of(job))
+    add_jobs(store, run.run_id, run.jobs)
     return len(run.jobs)
+
+
+def add_jobs(store: HistoryStore, run_id: str, jobs: Iterable[JobRecord]) -> None:
+    """Finished jobs, each with the record that it wrote."""
+    for job in jobs:
+        store.add_result(run_id, job, _sweep_of(job))
 
 
 def _sweep_of(job: JobRecord) -> SweepRecord | None:
