@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
-# How long an example takes depends on what else the machine does: no test fails for that.
-settings.register_profile("harness", deadline=None)
-settings.load_profile("harness")
+from tests.examples import register
+
+register()
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,3 +28,15 @@ def shared_dir() -> Path:
     if folder is None:
         pytest.skip("the real models are not here: name their folder in HARNESS_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each worker's own lock files, registered libraries and lab file, in place of the user's: rigs of one name in two
+    workers would keep each other out. Compiled objects are shared by the workers, as they are by a user's commands."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with pytest.MonkeyPatch.context() as environment:
+        for kind, folder in (("STATE", own), ("DATA", own), ("CONFIG", own), ("CACHE", shared)):
+            environment.setenv(f"XDG_{kind}_HOME", str(folder / f"home-{kind.lower()}"))
+        yield

@@ -18,6 +18,7 @@ from harness.probe.protocol import FlashImage
 from harness.wire import messages as wire
 from harness.wire.frame import Frame, FrameReader, encode_frame
 from harness.wire.input_plan import InputPlan
+from tests.patience import PATIENCE_S
 
 IMAGE = FlashImage(build_id="ab" * 16, model_sha256="cd" * 32)
 OUTPUT_DIGEST = 0x1122334455667788
@@ -265,8 +266,13 @@ def nonces(first: int = 1) -> Iterator[int]:
         number += 1
 
 
-def fake_bench(device: FakeDevice, link: Any = None, *, trial_timeout_s: float = 0.2) -> Bench:
+def fake_bench(device: FakeDevice, link: Any = None, *, trial_timeout_s: float = PATIENCE_S) -> Bench:
     client = Device(link or FakeLink(device), nonces=nonces(), policy=QUICK)
     return Bench(
-        FakeProbe(device), client, IMAGE, InputPlan.seeded(1), trial_timeout_s=trial_timeout_s, boot_timeout_s=1.0
+        FakeProbe(device),
+        client,
+        IMAGE,
+        InputPlan.seeded(1),
+        trial_timeout_s=trial_timeout_s,
+        boot_timeout_s=PATIENCE_S,
     )

@@ -12,10 +12,12 @@ from harness.errors import DeviceError
 from harness.wire import messages as wire
 from harness.wire.frame import encode_frame
 from tests.device.fakes import QUICK, FakeDevice, FakeLink, LossyLink, fault_record, nonces, report
+from tests.examples import seeds
+from tests.patience import patient
 
 
 def soon() -> Deadline:
-    return Deadline.after(2.0)
+    return patient()
 
 
 def opened(device: FakeDevice) -> Device:
@@ -77,7 +79,7 @@ def test_a_repeated_request_is_not_carried_out_twice() -> None:
     assert client.counts.retransmissions >= 1
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_through_a_lossy_line_every_answer_is_right_or_an_error_of_the_link(seed: int) -> None:
     device = FakeDevice()
     device.boot()

@@ -12,6 +12,7 @@ from harness.device.line_diagnosis import explain_silence
 from harness.errors import DeviceError, LinkError
 from harness.sim.wire import resample
 from tests.device.fakes import QUICK, FakeDevice, FakeLink, FakeProbe, nonces
+from tests.patience import patient
 
 
 @dataclass
@@ -36,7 +37,7 @@ def diagnose(device_baud: int) -> tuple[Exception | None, int]:
     fake = FakeDevice()
     line = FakeLine(fake, device_baud=device_baud)
     client = Device(line, nonces=nonces(7), policy=QUICK)
-    return explain_silence(FakeProbe(fake), line, client, Deadline.after(20)), line.baud
+    return explain_silence(FakeProbe(fake), line, client, patient()), line.baud
 
 
 @pytest.mark.parametrize("baud", [9600, 921600])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 
 import pytest
@@ -19,6 +20,7 @@ from harness.device.timing import (
 from harness.errors import DeviceError
 from harness.wire import messages as wire
 from tests.device.fakes import QUICK, FakeDevice, FakeLink, nonces
+from tests.patience import patient
 
 
 def opened(fake: FakeDevice) -> Device:
@@ -29,7 +31,7 @@ def opened(fake: FakeDevice) -> Device:
 
 
 def soon() -> Deadline:
-    return Deadline.after(5.0)
+    return patient()
 
 
 def test_run_times_are_those_of_the_samples() -> None:
@@ -95,17 +97,26 @@ def test_operators_that_took_longer_than_the_whole_are_refused() -> None:
 
 
 def test_the_clock_is_measured_against_this_computers() -> None:
+    """However long an answer takes: the uncertainty says so."""
     fake = FakeDevice(counter=lambda: int(time.monotonic() * 16e6))
-    clock = measure_clock(opened(fake), soon(), span_s=0.2, wait=lambda seconds: _spin(seconds))
+    clock = measure_clock(opened(fake), soon(), span_s=0.2)
 
-    assert clock.hz == pytest.approx(16e6, rel=0.02)
+    assert clock.hz == pytest.approx(16e6, abs=1.01 * clock.uncertainty_hz + 20)
     assert clock.span_s >= 0.2
 
 
-def _spin(seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        pass
+def test_an_answer_that_was_late_makes_the_clock_uncertain_and_not_wrong() -> None:
+    """Every reading of the second end comes late: half of the delay over the span is what is not known."""
+    late = iter([0.0] * 5 + [0.05] * 5)
+
+    def counter() -> int:
+        now = time.monotonic()
+        threading.Event().wait(next(late))
+        return int(now * 16e6)
+
+    clock = measure_clock(opened(FakeDevice(counter=counter)), soon(), span_s=0.1)
+    assert clock.uncertainty_hz >= 0.02 / clock.span_s * 16e6
+    assert abs(clock.hz - 16e6) <= 1.5 * clock.uncertainty_hz
 
 
 def test_a_clock_of_half_the_speed_names_pll_and_hse() -> None:

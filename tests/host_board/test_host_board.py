@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +27,8 @@ from harness.wire.generator import digest
 from harness.wire.input_plan import InputPlan
 from tests.device.fakes import LossyLink
 from tests.host_board.presence import needs_host_board
+from tests.patience import PATIENCE_S, patient, wait_until
+from tests.processes import session_of
 
 pytestmark = needs_host_board
 
@@ -41,7 +42,7 @@ def image_of(path: Path) -> FlashImage:
 
 
 def soon() -> Deadline:
-    return Deadline.after(20)
+    return patient()
 
 
 class Rig:
@@ -53,7 +54,7 @@ class Rig:
         self.device = Device(self.link)
         self.image = image_of(path)
         self.board.flash(self.image, soon())
-        self.bench = Bench(self.board, self.device, self.image, InputPlan.seeded(1), trial_timeout_s=10)
+        self.bench = Bench(self.board, self.device, self.image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)
 
     def close(self) -> None:
         self.link.close()
@@ -124,7 +125,7 @@ def test_a_kill_from_outside_is_a_reset_without_a_fault_record(rig: Rig) -> None
     """The kernel killed the process for want of memory: that says nothing about the arena."""
     before = rig.bench.boot(soon())
     supervisor = rig.board._process.pid
-    (firmware,) = [pid for pid in _processes_of(supervisor) if pid != supervisor]
+    (firmware,) = [pid for pid in session_of(supervisor) if pid != supervisor]
     os.kill(firmware, signal.SIGKILL)
     assert rig.device.await_boot_line(soon())
     after = rig.device.hello(soon())
@@ -163,7 +164,7 @@ def test_an_uploaded_input_is_used(rig: Rig) -> None:
     rig.bench.boot(soon())
     data = np.full((1, 1), -7, np.int8).tobytes()
     inputs = InputPlan((wire.SetInput(0, wire.InputKind.STAGED),), ((0, data),))
-    bench = Bench(rig.board, rig.device, rig.image, inputs, trial_timeout_s=10)
+    bench = Bench(rig.board, rig.device, rig.image, inputs, trial_timeout_s=PATIENCE_S)
     staged = bench.run(AMPLE, None, soon())
     other = rig.bench.run(AMPLE, None, soon())
     filled = Bench(
@@ -171,7 +172,7 @@ def test_an_uploaded_input_is_used(rig: Rig) -> None:
         rig.device,
         rig.image,
         InputPlan((wire.SetInput(0, wire.InputKind.PATTERN, 0xF9, 1),)),
-        trial_timeout_s=10,
+        trial_timeout_s=PATIENCE_S,
     ).run(AMPLE, None, soon())
     assert staged.trial.output_digest == filled.trial.output_digest != ""
     assert staged.trial.output_digest != other.trial.output_digest
@@ -179,7 +180,7 @@ def test_an_uploaded_input_is_used(rig: Rig) -> None:
 
 def test_an_upload_of_the_wrong_size_is_the_inputs_fault_not_the_arenas(rig: Rig) -> None:
     inputs = InputPlan((wire.SetInput(0, wire.InputKind.STAGED),), ((0, b"12345"),))
-    trial = Bench(rig.board, rig.device, rig.image, inputs, trial_timeout_s=10).run(AMPLE, 1, soon()).trial
+    trial = Bench(rig.board, rig.device, rig.image, inputs, trial_timeout_s=PATIENCE_S).run(AMPLE, 1, soon()).trial
     assert (trial.outcome, trial.reason) == (Outcome.ERROR, None)
     assert "5 bytes uploaded" in trial.detail
 
@@ -188,10 +189,10 @@ def test_an_upload_of_the_wrong_size_is_the_inputs_fault_not_the_arenas(rig: Rig
 def test_through_a_lossy_line_no_number_is_wrong(rig: Rig, seed: int) -> None:
     right = rig.bench.run(AMPLE, None, soon())
     assert right.report is not None
-    lossy = Device(LossyLink(rig.link, 0.002, seed), policy=RetryPolicy(first_s=0.1, longest_s=0.2, silent_tries=20))
-    bench = Bench(rig.board, lossy, rig.image, InputPlan.seeded(1), trial_timeout_s=10)
+    lossy = Device(LossyLink(rig.link, 0.002, seed), policy=RetryPolicy(first_s=0.1, longest_s=0.2, silent_tries=1000))
+    bench = Bench(rig.board, lossy, rig.image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)
     for size, outcome in ((AMPLE, Outcome.WORKS), (1024, Outcome.TOO_SMALL), (64, Outcome.TOO_SMALL)):
-        run = bench.run(size, right.report.output_digest, Deadline.after(60))
+        run = bench.run(size, right.report.output_digest, patient())
         assert run.trial.outcome is outcome
         if outcome is Outcome.WORKS:
             assert run.trial.used_bytes == right.trial.used_bytes
@@ -218,18 +219,13 @@ def test_a_file_that_vanished_is_an_error_of_the_probe(rig: Rig, tmp_path: Path)
     rig.board.flash(rig.image, soon())
 
 
-def _processes_of(session: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False)
-    return [int(pid) for pid in listed.stdout.split()]
-
-
 def test_closing_ends_every_process() -> None:
     rig = Rig()
     rig.bench.run(AMPLE, None, soon())
     session = rig.board._process.pid
-    assert len(_processes_of(session)) == 2
+    assert len(session_of(session)) == 2
     rig.close()
-    assert _processes_of(session) == []
+    wait_until(lambda: not session_of(session), "the board's processes end")
 
 
 OWNER = """
@@ -246,13 +242,10 @@ def test_a_killed_tool_leaves_no_process_behind() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert owner.stdout is not None
     session = int(owner.stdout.readline())
-    assert _processes_of(session)
+    assert session_of(session)
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
-    until = time.monotonic() + 10
-    while _processes_of(session) and time.monotonic() < until:
-        os.sched_yield()
-    assert _processes_of(session) == []
+    wait_until(lambda: not session_of(session), "the board's processes end with their owner")
 
 
 def test_the_allocators_print_is_parsed() -> None:

@@ -23,6 +23,8 @@ from harness.lab.run_folder import read_journal
 from harness.model.builder import ModelBuilder, layers
 from harness.model.graph import TensorType
 from tests.firmware.fake_tflm import build_fake_tflm
+from tests.patience import PATIENCE_S
+from tests.processes import Signalled
 
 BOARD = "sim:nucleo-f446re"
 HARNESS = [sys.executable, "-m", "harness"]
@@ -60,7 +62,7 @@ def served() -> Iterator[list[dict[str, Any]]]:
     finally:
         for process in processes:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def lab(tmp_path: Path, served: list[dict[str, Any]]) -> Path:
 def environment(fake_library: Path, tmp_path: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "HARNESS_HISTORY"}
     # rigs of other runs of these tests have the same names
-    return kept | {"HARNESS_TFLM": str(fake_library), "XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
+    return kept | {"HARNESS_TFLM": str(fake_library), "XDG_STATE_HOME": str(tmp_path / "state")}
 
 
 def _harness(lab: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -147,17 +149,19 @@ def test_a_night_with_faults_ends_with_the_right_statuses(lab: Path, environment
 
 def _killed_after_two(lab: Path, environment: dict[str, str]) -> set[str]:
     """Start a run and kill it after its second job; the ids of the jobs that were finished."""
-    argv = [*HARNESS, "regress", "suite.yaml"]
-    process = subprocess.Popen(
-        argv, cwd=lab, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    killed = Signalled(
+        signal.SIGKILL,
+        "run.jsonl",
+        '"type":"job"',
+        2,
+        lab / "children",
+        "regress",
+        "suite.yaml",
+        cwd=lab,
+        env=environment,
+        timeout=PATIENCE_S,
     )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[2/6]"):
-            break
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=30)
-    process.stderr.close()
+    assert killed.done.returncode == -signal.SIGKILL, killed.done.stderr
     (journal,) = [
         path
         for path in (lab / "results" / "lab").glob("*-night-*/run.jsonl")

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import serial
 
+from tests.patience import PATIENCE_S
+
 HARNESS = [sys.executable, "-m", "harness"]
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("unicorn") is None, reason="the extra [sim] is not installed"),
@@ -25,7 +27,7 @@ pytestmark = [
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """pyOCD sees one emulated probe on this computer, and locks are our own."""
-    return os.environ | {"HARNESS_SIM_BOARDS": "nucleo-f446re", "XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
+    return os.environ | {"HARNESS_SIM_BOARDS": "nucleo-f446re", "XDG_STATE_HOME": str(tmp_path / "state")}
 
 
 @pytest.fixture
@@ -47,12 +49,12 @@ def served(desk: int, tmp_path: Path, environment: dict[str, str]) -> Iterator[d
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        assert line, process.wait(timeout=10)
+        assert line, process.wait(timeout=PATIENCE_S)
         (entry,) = json.loads(line)["rigs"]
         yield entry
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
         process.stdout.close()
 
 
@@ -63,7 +65,7 @@ def test_the_other_side_gets_an_entry_on_the_loopback(served: dict[str, Any]) ->
 
 
 def test_bytes_go_both_ways(served: dict[str, Any], desk: int) -> None:
-    with serial.serial_for_url(served["port"], baudrate=115200, timeout=10) as port:
+    with serial.serial_for_url(served["port"], baudrate=115200, timeout=PATIENCE_S) as port:
         port.write(b"to the board\x00\xff\n")
         got = b""
         while len(got) < 15:
@@ -90,7 +92,7 @@ def test_the_probe_is_found_and_read_by_the_other_side(served: dict[str, Any], t
         "-c",
         "read32 0x08000000",
     ]
-    done = subprocess.run(command, cwd=other, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=other, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     assert "08000000:" in done.stdout
 
@@ -100,7 +102,7 @@ def test_a_rig_that_is_served_is_nobody_elses(
 ) -> None:
     command = [*HARNESS, "lab", "serve", "near"]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 5
     assert f"rig {served['name']} (probe sim1-nucleo-f446re) is in use by process" in done.stderr
@@ -120,7 +122,7 @@ def test_mistakes_are_told(
     assert desk > 0
     command = [*HARNESS, "lab", "serve", *arguments]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 2
     assert text in done.stderr

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.lab.history.trend import exact_changes, noisy_changes
@@ -51,7 +51,6 @@ def test_equal_values_do_not_change() -> None:
     assert noisy_changes([]) == noisy_changes([1.0]) == exact_changes([]) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**12), max_size=60))
 def test_changes_are_in_order_and_inside(values: list[int]) -> None:
     indices = [change.index for change in noisy_changes(values)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan.buffer import BufferRequest
 from harness.plan.greedy import greedy
 from harness.plan.linear import linear
+from tests.examples import examples
 
 _buffers = st.lists(
     st.builds(
@@ -61,7 +62,7 @@ def _as_tflm_does(requests: list[BufferRequest]) -> list[int]:
     return offsets
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(_buffers)
 def test_greedy_places_every_buffer_where_tflm_does(requests: list[BufferRequest]) -> None:
     assert greedy(requests) == _as_tflm_does(requests)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError, UnfitModelError
@@ -23,6 +23,7 @@ from harness.plan.target import PlanTarget, target_for
 from harness.report.plan_report import plan_blocks
 from harness.shapes import dynamic_inputs
 from harness.whatif.answer import Answer
+from tests.examples import examples
 
 TARGETS = [
     target_for("cortex-m4"),
@@ -84,7 +85,7 @@ mutations = st.lists(
 
 
 @given(st.sampled_from(NAMES), mutations, st.sampled_from(TARGETS))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_mutated_models_end_in_a_plan_or_in_an_error_of_the_tool(
     name: str, changes: list[tuple[float, int, bool]], target: PlanTarget
 ) -> None:
@@ -110,7 +111,7 @@ def test_mutated_models_end_in_a_plan_or_in_an_error_of_the_tool(
 
 
 @given(st.sampled_from(NAMES), st.binary(max_size=200))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_metadata_is_put_into_any_model(name: str, payload: bytes) -> None:
     model = parse_model(source(name))
     copy = parse_model(with_metadata(model, "note", payload))

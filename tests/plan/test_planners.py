@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.builder.random_models import random_model
@@ -20,6 +20,7 @@ from harness.plan.planners.search import search_placement
 from harness.plan.setup import Category, TailItem
 from harness.plan.target import target_for
 from harness.plan.verifier import Fault, UnsoundPlanError, verify, verify_tail, violations
+from tests.examples import examples
 
 
 def buffer(size: int, first: int, last: int, offline: int | None = None) -> BufferRequest:
@@ -115,7 +116,7 @@ requests_strategy = st.lists(
 
 
 @given(requests_strategy)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_every_planner_is_sound_and_within_the_bounds(requests: list[BufferRequest]) -> None:
     bound = lower_bound_bytes(requests)
     total = sum(r.size_bytes for r in requests)
@@ -128,7 +129,7 @@ def test_every_planner_is_sound_and_within_the_bounds(requests: list[BufferReque
 
 
 @given(requests_strategy)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_search_is_sound_deterministic_and_never_worse(requests: list[BufferRequest]) -> None:
     searched = search_placement(requests)
     verify(requests, searched.offsets, alignment=16)
@@ -145,7 +146,7 @@ def test_search_is_sound_deterministic_and_never_worse(requests: list[BufferRequ
         max_size=6,
     )
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_proven_search_equals_trying_every_order(requests: list[BufferRequest]) -> None:
     searched = search_placement(requests)
     every = [head_bytes(requests, place_in_order(requests, order)) for order in permutations(range(len(requests)))]
@@ -154,7 +155,7 @@ def test_a_proven_search_equals_trying_every_order(requests: list[BufferRequest]
 
 
 @given(requests_strategy)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_placing_by_size_is_tflm_s_greedy_planner(requests: list[BufferRequest]) -> None:
     requests = [request for request in requests if request.size_bytes]
     assert place_in_order(requests, by_size(requests)) == greedy(requests)
@@ -172,7 +173,7 @@ def brute_force_overlaps(requests: list[BufferRequest], offsets: list[int]) -> b
 
 
 @given(requests_strategy, st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_verifier_agrees_with_comparing_every_pair(requests: list[BufferRequest], data: st.DataObject) -> None:
     count = len(requests)
     steps = data.draw(st.lists(st.integers(0, 600), min_size=count, max_size=count))
@@ -226,7 +227,7 @@ def test_the_tail_is_verified_item_by_item() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_every_planner_is_sound_on_random_models(seed: int) -> None:
     plan = plan_arena(parse_model(random_model(seed), "random"), target_for("cortex-m4"))
     requests = [placement.request for placement in plan.placements]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan.setup import Category, Setup, StepKind
 from harness.units import align_down, align_up
+from tests.examples import examples
 
 _alignment = st.sampled_from([1, 2, 4, 8, 16])
 _size = st.integers(0, 90)
@@ -60,7 +61,7 @@ def _passes(steps: list[tuple[str, int, int]], arena_bytes: int) -> bool:
     return True
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(_steps)
 def test_the_minimum_passes_and_one_byte_less_does_not(steps: list[tuple[str, int, int]]) -> None:
     minimum, limit = _recorded(steps).minimum()

@@ -18,6 +18,8 @@ import pytest
 from harness.cli.main import main
 from harness.record.store import read_record
 from tests.host_board.presence import needs_host_board
+from tests.patience import PATIENCE_S
+from tests.processes import Signalled
 
 pytestmark = needs_host_board
 
@@ -185,7 +187,7 @@ def test_results_that_cannot_be_written_are_said_so_and_the_numbers_are_not_lost
 
 
 def test_the_time_of_a_sweep_is_bounded(sweep: Sweep) -> None:
-    code, document = sweep("--timeout", "0.1", HELLO)
+    code, document = sweep("--timeout", "0.001", HELLO)
     assert code in {5, 6}
     assert document["results"][0]["status"] == "error"
 
@@ -207,24 +209,20 @@ def _journal_lines(results: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in (results / "journal").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize("after", [1, 2, 3])
 def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path, after: int) -> None:
     """Killed as soon as ``after`` trials stand in the journal; only the rest is tried by the next run."""
     results = tmp_path / "results"
-    process = _command(results, "--step", "1", str(EXAMPLES / "kws.tflite"))
-    until = time.monotonic() + 60
-    while _journal_lines(results) < after and process.poll() is None and time.monotonic() < until:
-        os.sched_yield()
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    kept = _journal_lines(results)
-    assert kept >= after
-    finished = list(results.glob("*.json"))
+    arguments = [*COMMAND[3:], "--results", str(results), "--step", "1", str(EXAMPLES / "kws.tflite")]
+    killed = Signalled(signal.SIGKILL, ".jsonl", "\n", after, tmp_path / "children", *arguments, timeout=PATIENCE_S)
+    assert killed.done.returncode == -signal.SIGKILL, killed.done.stderr
+    assert _journal_lines(results) == after
+    assert list(results.glob("*.json")) == []
     again = _command(results, "--step", "1", str(EXAMPLES / "kws.tflite"))
-    out, err = again.communicate(timeout=120)
+    out, err = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, err
     (result,) = json.loads(out)["results"]
-    assert result["search"]["resumed_trials"] == (0 if finished else kept)
+    assert result["search"]["resumed_trials"] == after
     assert result["search"]["min_bytes"] == result["plan"]["arena"]["min_exact_bytes"]
     assert len(result["search"]["trials"]) == 3
     assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
@@ -237,7 +235,7 @@ def test_ctrl_c_is_130_and_every_record_that_is_on_disk_is_in_the_document(tmp_p
     while not list(results.glob("*.json")) and time.monotonic() < until:
         os.sched_yield()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     document = json.loads(out)
@@ -256,7 +254,7 @@ def test_a_full_disk_is_said_so_without_half_a_record(tmp_path: Path) -> None:
     """Files may not grow beyond 1 KiB: the journal's or the record's write fails as on a full disk."""
     results = tmp_path / "results"
     process = _command(results, HELLO, preexec_fn=_one_kilobyte)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 3, err
     assert json.loads(out)["results"][0]["error"]["code"] == "results.unwritable"
     assert list(results.glob("*.json")) == []
@@ -270,11 +268,11 @@ def _room_for_a_journal_only() -> None:
 def test_where_the_record_does_not_fit_the_trials_stay_for_the_next_run(tmp_path: Path) -> None:
     results = tmp_path / "results"
     full = _command(results, HELLO, preexec_fn=_room_for_a_journal_only)
-    out, err = full.communicate(timeout=120)
+    out, err = full.communicate(timeout=PATIENCE_S)
     assert (full.returncode, json.loads(out)["results"][0]["error"]["code"]) == (3, "results.unwritable"), err
     kept = _journal_lines(results)
     again = _command(results, HELLO)
-    out, err = again.communicate(timeout=120)
+    out, err = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, err
     assert json.loads(out)["results"][0]["search"]["resumed_trials"] == kept == 3
     assert _journal_lines(results) == 0
@@ -310,7 +308,7 @@ def test_without_the_interpreter_package_it_is_exit_3(tmp_path: Path) -> None:
         "from harness.cli.main import main\n"
         f"sys.exit(main(['sweep', '--board', 'host', '--json', '--results', {str(tmp_path)!r}, {HELLO!r}]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 3, done.stderr
     (result,) = json.loads(done.stdout)["results"]
     assert result["error"]["code"] == "environment.missing"
@@ -326,6 +324,6 @@ def test_a_model_with_state_is_compared_over_a_sequence_and_after_resets(sweep: 
 
 def test_a_hostile_board_name_is_an_error_like_any_other(tmp_path: Path) -> None:
     process = _command(tmp_path / "results", HELLO, "--board", "no\udcff\x1b[31m")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 5, err
     assert json.loads(out)["results"][0]["error"]["code"] == "board.unknown"

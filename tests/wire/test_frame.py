@@ -6,7 +6,7 @@ import contextlib
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import LinkError
@@ -24,6 +24,7 @@ from harness.wire.messages import (
     from_frame,
     to_frame,
 )
+from tests.examples import examples
 from tests.wire.samples import sample_of
 
 
@@ -128,7 +129,7 @@ def test_an_unknown_message_type_is_an_error_of_the_link() -> None:
 
 
 @given(st.binary(max_size=600))
-@settings(max_examples=300)
+@examples(300)
 def test_any_bytes_are_frames_or_noise_and_nothing_else(data: bytes) -> None:
     for piece in FrameReader().feed(data):
         if isinstance(piece, Frame):
@@ -137,7 +138,7 @@ def test_any_bytes_are_frames_or_noise_and_nothing_else(data: bytes) -> None:
 
 
 @given(st.sampled_from(sorted(MESSAGES)), st.binary(max_size=MAX_PAYLOAD_BYTES))
-@settings(max_examples=500)
+@examples(500)
 def test_any_payload_is_a_message_or_an_error_of_the_link(number: int, payload: bytes) -> None:
     """A device with a bug may send a well-formed frame with any payload."""
     try:
