@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from harness.deadline import Deadline
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 _LOOK_EVERY_S = 0.01
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 
 
 def python(program: str) -> subprocess.CompletedProcess[str]:
     env = os.environ | {"PYTHONPATH": str(FOLDER)}
     argv = [sys.executable, "-c", program]
-    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("bench_*.py")), ids=lambda path: path.stem)

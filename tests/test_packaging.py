@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parent.parent
 
 #: (sys_platform, platform_machine, Python) → the LiteRT package, and the major version of numpy that it was built for.
@@ -38,7 +40,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("hatchling", reason="building needs hatchling: the extra [test] has it")
     folder = tmp_path_factory.mktemp("dist")
     argv = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S)
     return folder
 
 
@@ -82,7 +84,7 @@ def test_a_wheel_can_be_built_from_the_sdist_and_is_the_same(dist: Path, wheel_n
         path.name for path in source.iterdir()
     }
     argv = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "again")]
-    subprocess.run(argv, cwd=source, check=True, capture_output=True, timeout=120)
+    subprocess.run(argv, cwd=source, check=True, capture_output=True, timeout=PATIENCE_S)
     (again,) = (tmp_path / "again").glob("*.whl")
     assert set(zipfile.ZipFile(again).namelist()) == wheel_names
 

@@ -14,6 +14,7 @@ import pytest
 
 from harness.cli.main import COMMANDS
 from harness.errors import ExitCode
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,7 +43,7 @@ def test_every_command_of_the_readme_runs(line: str, tmp_path: Path) -> None:
         )
     ]
     argv = [sys.executable, "-m", "harness", *arguments]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -16,19 +16,22 @@ log = logging.getLogger(__name__)
 FAST_BAUDS = (2_000_000, 921_600, 460_800, 230_400)
 #: A rate that the divider misses by more than this is not tried.
 _DIVIDER_TOLERANCE = 0.02
-_CONFIRM_MS = 500
-_PING_S = 0.4
 _PROBE_BYTES = bytes(range(64)) + b"\x00\xff\x55\xaa" * 8
 _PINGS = 3
 _RETURN_S = 10.0
 
 
 class LineSpeed:
-    """``base_baud`` is the rate that every boot starts at. A rate that failed once is not tried again."""
+    """``base_baud`` is the rate that every boot starts at. A rate that failed once is not tried again: one at which an
+    answer takes longer than ``ping_s``, or the device hears nothing for ``confirm_ms``."""
 
-    def __init__(self, line: Line, base_baud: int, max_baud: int) -> None:
+    def __init__(
+        self, line: Line, base_baud: int, max_baud: int, *, ping_s: float = 0.4, confirm_ms: int = 500
+    ) -> None:
         self._line = line
         self.base_baud = base_baud
+        self._ping_s = ping_s
+        self._confirm_ms = confirm_ms
         self._candidates = [baud for baud in FAST_BAUDS if base_baud < baud <= max_baud]
 
     def lower(self) -> None:
@@ -49,19 +52,19 @@ class LineSpeed:
 
     def _try(self, device: Device, baud: int, deadline: Deadline) -> bool:
         try:
-            given = device.request_baud(baud, deadline.sooner(2.0), confirm_ms=_CONFIRM_MS)
+            given = device.request_baud(baud, deadline.sooner(2.0), confirm_ms=self._confirm_ms)
         except DeviceError:
             return False  # refused: the divider cannot make it
         self._line.set_baud(baud)
         try:
             for _ in range(_PINGS if abs(given - baud) <= _DIVIDER_TOLERANCE * baud else 0):
-                device.ping(_PROBE_BYTES, deadline.sooner(_PING_S))
+                device.ping(_PROBE_BYTES, deadline.sooner(self._ping_s))
             if abs(given - baud) <= _DIVIDER_TOLERANCE * baud:
                 return True
         except (LinkError, DeviceError):
             pass
         self._line.set_baud(self.base_baud)
-        self._await_return(device, deadline.sooner(_CONFIRM_MS / 1000 + _RETURN_S))
+        self._await_return(device, deadline.sooner(self._confirm_ms / 1000 + _RETURN_S))
         return False
 
     @staticmethod

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def boards(*args: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", "boards", *args]
     env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # tables follow it
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=False)
 
 
 def test_json_lists_host_hardware_and_twins() -> None:

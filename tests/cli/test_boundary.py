@@ -15,6 +15,7 @@ import pytest
 from harness.cli.boundary import run
 from harness.cli.main import main
 from harness.errors import LinkError
+from tests.patience import PATIENCE_S
 
 
 def _command(raises: BaseException | None = None, result: int | None = None) -> click.Command:
@@ -119,7 +120,7 @@ def test_what_pyocd_logs_is_shown_with_verbose_only(capsys: pytest.CaptureFixtur
 )
 def test_an_output_that_takes_nothing_is_no_traceback(command: str, end: int) -> None:
     shell = ["sh", "-c", f'"{sys.executable}" -m harness {command}']
-    ended = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(shell, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == end, ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -163,7 +164,7 @@ def test_a_file_without_an_end_is_refused(command: list[str], capsys: pytest.Cap
 def test_a_terminal_without_utf_8_gets_escapes(encoding: str) -> None:
     command = [sys.executable, "-m", "harness", "plan", "examples/svdf.tflite"]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    ended = subprocess.run(command, capture_output=True, timeout=60, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, env=environment)
     assert ended.returncode == 0, ended.stderr
     assert rb"0\u20131" in ended.stdout
 
@@ -172,6 +173,6 @@ def test_a_terminal_without_utf_8_gets_escapes(encoding: str) -> None:
 def test_any_width_that_the_environment_names_shows_the_numbers(columns: str) -> None:
     command = [sys.executable, "-m", "harness", "plan", "examples/svdf.tflite"]
     environment = {**os.environ, "COLUMNS": columns}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment)
     assert ended.returncode == 0, ended.stderr
     assert "1,716" in ended.stdout

@@ -12,11 +12,12 @@ import pytest
 from harness.model.builder import EXAMPLES, ModelBuilder
 from harness.model.graph import TensorType
 from harness.model.reader import read_model
+from tests.patience import PATIENCE_S
 
 
 def harness(*args: str | Path) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", *map(str, args)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.fixture

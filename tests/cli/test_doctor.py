@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from tests.patience import PATIENCE_S
 
 
 def doctor(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", "doctor", *args]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=120, env=os.environ | env, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, env=os.environ | env, check=False)
 
 
 def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

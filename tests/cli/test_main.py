@@ -14,11 +14,14 @@ from click.testing import CliRunner
 
 from harness import __version__
 from harness.cli.main import COMMANDS, cli
+from tests.patience import PATIENCE_S
 
 
 def run(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "harness", *args]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, env=os.environ | (env or {}), check=False)
+    return subprocess.run(
+        argv, capture_output=True, text=True, timeout=PATIENCE_S, env=os.environ | (env or {}), check=False
+    )
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
@@ -42,7 +45,9 @@ def test_help_imports_none_of_the_commands() -> None:
         "heavy = {'numpy', 'pandas', 'rich', 'msgspec', 'tflite', 'jinja2', 'serial', 'pyocd', 'asyncio', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
     assert done.stderr.strip() == "[]"
 
 

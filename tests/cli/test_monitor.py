@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import threading
 
@@ -11,33 +12,47 @@ import pytest
 from harness.cli.main import main
 from harness.wire.frame import encode_frame
 from harness.wire.messages import RefusalReason, Refused, boot_line, to_frame
+from tests.patience import PATIENCE_S, patient
 
 
-def test_text_frames_and_damage_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_frames_and_damage_are_told_apart() -> None:
+    """The device hangs up when all that it says again and again has been shown."""
     frame = encode_frame(to_frame(Refused(RefusalReason.UNSUPPORTED, detail="no\x1b[2J"), 0xABCD, 7))
     sent = boot_line("host", bytes(16)) + frame + frame[:-3] + b"\x00" + b"tail of text\r\n"
+    wanted = [
+        f"text: tflm-harness 1.1 board=host build={'00' * 16}",
+        "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=1 detail=",
+        "noise, ",
+        "text: tail of text",
+    ]
+    heard = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        device = threading.Thread(target=_repeat, args=(server, sent))
+        device = threading.Thread(target=_repeat, args=(server, sent, heard))
         device.start()
-        assert main(["monitor", f"socket://127.0.0.1:{server.getsockname()[1]}", "--for", "30"]) == 6
+        command = [sys.executable, "-m", "harness", "monitor", f"socket://127.0.0.1:{server.getsockname()[1]}"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            assert "\x1b" not in line
+            shown = line.strip().split("  ", 1)[1]
+            wanted = [start for start in wanted if not shown.startswith(start)]
+            if not wanted:
+                heard.set()
+        heard.set()
+        _, err = process.communicate(timeout=PATIENCE_S)
         device.join()
-    out, err = capsys.readouterr()
+    assert wanted == []
+    assert process.returncode == 6
     assert "is gone" in err
-    lines = {line.strip().split("  ", 1)[1] for line in out.splitlines()}
-    assert f"text: tflm-harness 1.1 board=host build={'00' * 16}" in lines
-    refused = "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=1 detail="
-    assert any(line.startswith(refused) for line in lines)
-    assert "\x1b" not in out
-    assert any(line.startswith("noise, ") for line in lines)
-    assert "text: tail of text" in lines
 
 
-def _repeat(server: socket.socket, data: bytes) -> None:
-    """A device that says the same again and again (pyserial drops what arrives while it opens), then hangs up."""
+def _repeat(server: socket.socket, data: bytes, heard: threading.Event) -> None:
+    """A device that says the same again and again (pyserial drops what arrives while it opens) until it was heard."""
+    server.settimeout(PATIENCE_S)
     connection, _ = server.accept()
-    for _ in range(20):
+    deadline = patient()
+    while not heard.wait(0.02) and not deadline.passed:
         connection.sendall(data + b"\0")
-        threading.Event().wait(0.02)
     connection.close()
 
 

@@ -20,6 +20,7 @@ from harness.firmware.library import LibraryError, LibraryMismatchError, TflmLib
 from harness.firmware.registry import Registry
 from harness.firmware.struct_sizes import compile_struct_sizes
 from tests.firmware.fake_tflm import build_fake_tflm
+from tests.patience import PATIENCE_S
 
 COMMIT = "90b983c2b3f1480642e040bbd2ddb37b998f3424"
 
@@ -85,7 +86,7 @@ def test_members_compiled_differently_are_refused(fake_root: Path, tmp_path: Pat
     renamed = tmp_path / "soft.o"
     shutil.copy(other, renamed)
     archive = mixed / "lib" / "libtensorflow-microlite.a"
-    subprocess.run(["arm-none-eabi-ar", "q", str(archive), str(renamed)], check=True, timeout=60)
+    subprocess.run(["arm-none-eabi-ar", "q", str(archive), str(renamed)], check=True, timeout=PATIENCE_S)
     with pytest.raises(LibraryMismatchError, match="different core, float ABI or enum size"):
         inspect_tree(mixed)
 

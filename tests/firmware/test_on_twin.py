@@ -21,6 +21,7 @@ from harness.wire import messages as wire
 from harness.wire.frame import encode_frame
 from harness.wire.generator import digest, generate_input, pattern_of
 from tests.firmware.conftest import Builder, small_model
+from tests.patience import patient
 
 pytestmark = [
     pytest.mark.skipif(
@@ -36,8 +37,8 @@ MINIMUM = USED + 24 * 7
 BOARDS = [board.base_name for board in list_boards() if isinstance(board, HardwareBoard) and board.kind == "sim"]
 
 
-def soon(seconds: float = 30.0) -> Deadline:
-    return Deadline.after(seconds)
+def soon() -> Deadline:
+    return patient()
 
 
 class Bench:
@@ -363,7 +364,7 @@ def test_damaged_and_foreign_frames_are_not_carried_out(bench: Callable[..., Ben
 
 def test_the_baud_rate_is_raised_and_falls_back_in_silence(bench: Callable[..., Bench]) -> None:
     b = bench()
-    assert abs(b.device.request_baud(460800, soon()) - 460800) < 9216
+    assert abs(b.device.request_baud(460800, soon(), confirm_ms=60_000) - 460800) < 9216
     b.link.set_baud(460800)
     b.device.ping(b"still there", soon())
     with pytest.raises(RefusedError, match="divider"):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.board.catalogue import load_hardware_board
-from harness.deadline import Deadline
 from harness.device.client import RebootedError
 from harness.firmware.build import build_firmware
 from harness.firmware.config import FirmwareConfig, Interpreter
@@ -20,6 +19,7 @@ from harness.firmware.op_resolver import resolver_methods
 from harness.model.reader import read_model
 from harness.wire import messages as wire
 from tests.firmware.test_on_twin import Bench
+from tests.patience import patient
 
 pytestmark = [pytest.mark.tflm, pytest.mark.cases]
 
@@ -114,7 +114,7 @@ def test_used_and_minimum_are_the_measured_ones(
             below = bench.trial(least - 1)
             assert below.status is not wire.TrialStatus.OK or below.output_digest != ample.output_digest
         except RebootedError:
-            assert bench.device.hello(Deadline.after(30)).fault_pending
+            assert bench.device.hello(patient()).fault_pending
         assert bench.twin.chip.violations == []
     finally:
         bench.close()
@@ -142,7 +142,7 @@ def test_recorded_categories_are_the_measured_ones(
         report = bench.trial(64 * 1024)
         assert report.used_bytes == golden["used_bytes"]
         assert (report.tail_bytes, report.head_bytes) == (golden["persistent_bytes"], golden["nonpersistent_bytes"])
-        rows = bench.device.allocations(Deadline.after(30)).rows
+        rows = bench.device.allocations(patient()).rows
         recorded = golden["categories"]
         assert isinstance(recorded, dict)
         assert [(row.requested_bytes, row.used_bytes, row.count) for row in rows] == [

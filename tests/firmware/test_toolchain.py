@@ -13,6 +13,7 @@ from harness.errors import BuildError, ExitCode, MissingDependencyError
 from harness.firmware.library import TflmLibrary
 from harness.firmware.toolchain import Toolchain, compile_flags, find_toolchain, machine_flags
 from tests.firmware.conftest import needs_compiler
+from tests.patience import patient
 
 TOOLS = Toolchain(Path("/opt/arm/bin/arm-none-eabi-g++"), "arm-none-eabi-g++ 12.2.1")
 
@@ -138,7 +139,7 @@ def test_a_failed_compilation_is_a_build_error_with_the_compilers_words(tmp_path
     tools = find_toolchain()
     argv = tools.compile_argv(source, tmp_path / "x.o", (), (), ())
     with pytest.raises(BuildError) as caught:
-        tools.run(argv, Deadline.after(60), cwd=tmp_path)
+        tools.run(argv, patient(), cwd=tmp_path)
     assert caught.value.exit_code == ExitCode.BUILD == 4
     assert "broken.cc" in caught.value.message
     assert "undeclared" in caught.value.message

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from harness.board.lab_file import RigEntry
 from harness.lab.build_ahead import BuildAhead
 from harness.lab.order import Order, Result
+from tests.patience import PATIENCE_S
 
 RIG = RigEntry(name="left", board="nucleo-f746zg")
 
@@ -23,7 +24,7 @@ class FakeBuilder:
         on_text("build")
         self.begun.append(order.job_id)
         self.started.release()
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=PATIENCE_S)
         return Result(exit_code=0, seconds=0.0)
 
     def stop(self) -> None:
@@ -41,10 +42,10 @@ def test_images_are_built_in_order_unless_a_rig_was_first() -> None:
     ahead = _ahead(builder, "a", "b", "c")
     ahead.take_over("a")  # a rig has it already
     ahead.start()
-    assert builder.started.acquire(timeout=10)
+    assert builder.started.acquire(timeout=PATIENCE_S)
     ahead.take_over("c")
     builder.go.release()
-    assert builder.stopped.wait(10)
+    assert builder.stopped.wait(PATIENCE_S)
     assert builder.begun == ["b"]
 
 
@@ -52,13 +53,13 @@ def test_a_rig_waits_for_an_image_that_is_being_built() -> None:
     builder = FakeBuilder()
     ahead = _ahead(builder, "a")
     ahead.start()
-    assert builder.started.acquire(timeout=10)
+    assert builder.started.acquire(timeout=PATIENCE_S)
     rig = threading.Thread(target=ahead.take_over, args=("a",))
     rig.start()
     rig.join(0.05)
     assert rig.is_alive()
     builder.go.release()
-    rig.join(10)
+    rig.join(PATIENCE_S)
     assert not rig.is_alive()
     assert ahead.built == ["a"]
 
@@ -67,13 +68,13 @@ def test_stopping_lets_waiting_rigs_go() -> None:
     builder = FakeBuilder()
     ahead = _ahead(builder, "a", "b")
     ahead.start()
-    assert builder.started.acquire(timeout=10)
+    assert builder.started.acquire(timeout=PATIENCE_S)
     rig = threading.Thread(target=ahead.take_over, args=("a",))
     rig.start()
     ahead.stop()
-    rig.join(10)
+    rig.join(PATIENCE_S)
     assert not rig.is_alive()
-    assert builder.stopped.wait(10)
+    assert builder.stopped.wait(PATIENCE_S)
     assert builder.begun == ["a"]
 
 

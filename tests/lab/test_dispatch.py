@@ -22,6 +22,7 @@ from harness.lab.suite import read_suite
 from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus, RigRecord
 from harness.record.schema import ErrorRecord
 from tests.lab import samples
+from tests.patience import PATIENCE_S
 
 BOARD = "nucleo-f746zg"
 DEAD = Result(exit_code=5, seconds=0.1, error=ErrorRecord("probe.gone", "the probe is gone", "plug it in"))
@@ -51,7 +52,7 @@ class FakeRig:
         try:
             on_text("flash")
             if self.gate is not None:
-                self.gate.wait(timeout=10)
+                self.gate.wait(timeout=PATIENCE_S)
             self.seen.append(order.job_id)
             if self.script:
                 return self.script.pop(0)

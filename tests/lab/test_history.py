@@ -20,6 +20,7 @@ from harness.lab.history.store import HistoryStore
 from harness.record.lab_run import JobStatus
 from harness.record.store import write_record
 from tests.lab import samples
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -131,7 +132,7 @@ def test_two_processes_may_open_and_write_at_once(place: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not failures
     assert len(load(place)) == 20
 

@@ -100,7 +100,9 @@ def environment(fake_library: Path, tmp_path: Path) -> dict[str, str]:
 
 def _harness(lab: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [*HARNESS, *arguments]
-    return subprocess.run(argv, cwd=lab, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(
+        argv, cwd=lab, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def test_a_night_with_faults_ends_with_the_right_statuses(lab: Path, environment: dict[str, str]) -> None:

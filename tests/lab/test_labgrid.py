@@ -8,17 +8,18 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from harness.board.lab_file import RigEntry
 from harness.errors import ConfigError
 from harness.lab.labgrid_places import LabgridError, acquired_rigs, list_places
+from tests.patience import PATIENCE_S, wait_until
 
-from .conftest import free_port
+from .conftest import PORT_TRIES, free_port, silent_port
 
 Client = Callable[..., str]
 RESOURCES = """
@@ -47,15 +48,14 @@ def _program(name: str) -> str:
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Its address; two serial ports are exported, and two places match one each."""
     folder = tmp_path_factory.mktemp("labgrid")
-    address = f"127.0.0.1:{free_port()}"
     (folder / "resources.yaml").write_text(RESOURCES)
     log = (folder / "log").open("w")
-    processes = [subprocess.Popen([_program("labgrid-coordinator"), "-l", address], cwd=folder, stdout=log, stderr=log)]
+    address, process = _started_coordinator(folder, log)
+    processes = [process]
     try:
-        _wait_for_port(address)
         exporter = [_program("labgrid-exporter"), "-c", address, "-n", "desk-pc", "resources.yaml"]
         processes.append(subprocess.Popen(exporter, cwd=folder, stdout=log, stderr=log))
-        _until(lambda: "desk-pc/desk/NetworkSerialPort" in _client(address, "resources"))
+        wait_until(lambda: "desk-pc/desk/NetworkSerialPort" in _client(address, "resources"), "the ports are exported")
         for place, resource, tags in (
             ("raw", "uart-raw", ["harness-board=sim:nucleo-f446re", "harness-probe=remote:lab.example:5555"]),
             ("desk", "uart", ["harness-board=nucleo-f746zg", "harness-probe=remote:lab.example:5556"]),
@@ -69,31 +69,37 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         for process in reversed(processes):
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=PATIENCE_S)
         log.close()
 
 
 def _client(address: str, *arguments: str, user: str = "") -> str:
     argv = [_program("labgrid-client"), "-x", address, *arguments]
     environment = os.environ | ({"LG_USERNAME": user} if user else {})
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment)
     return done.stdout + done.stderr
 
 
-def _wait_for_port(address: str) -> None:
-    host, port = address.split(":")
+def _started_coordinator(folder: Path, log: IO[str]) -> tuple[str, subprocess.Popen[bytes]]:
+    """One that listens, and its address: on another port where somebody was faster."""
+    for _ in range(PORT_TRIES):
+        port = free_port()
+        argv = [_program("labgrid-coordinator"), "-l", f"127.0.0.1:{port}"]
+        process = subprocess.Popen(argv, cwd=folder, stdout=log, stderr=log)
+        if _comes_up(process, port):
+            return f"127.0.0.1:{port}", process
+    raise AssertionError("labgrid's coordinator does not start")
 
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex((host, int(port))) == 0
 
-    _until(listens)
+def _comes_up(process: subprocess.Popen[bytes], port: int) -> bool:
+    """False when it has ended instead."""
+    wait_until(lambda: process.poll() is not None or _listens(port), "labgrid's coordinator comes up")
+    return process.poll() is None
 
 
-def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "labgrid did not come up"
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_places_are_listed_without_being_taken(coordinator: str) -> None:
@@ -164,7 +170,8 @@ def test_a_place_whose_tags_make_no_rig_is_told(coordinator: str) -> None:
 
 
 def test_a_coordinator_that_is_not_there_is_told(coordinator: str) -> None:
-    nobody = f"127.0.0.1:{free_port()}"
-    assert nobody != coordinator
-    with pytest.raises(LabgridError, match=f"coordinator {nobody} does not answer"):
-        list_places(nobody)
+    with silent_port() as port:
+        nobody = f"127.0.0.1:{port}"
+        assert nobody != coordinator
+        with pytest.raises(LabgridError, match=f"coordinator {nobody} does not answer"):
+            list_places(nobody)

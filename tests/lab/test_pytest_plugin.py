@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 needs_tflm = pytest.mark.skipif(
     importlib.util.find_spec("tflite_micro") is None, reason="the tflite-micro wheel is Linux x86-64 only"
@@ -24,7 +26,9 @@ def _pytest(folder: Path, test: str, *arguments: str) -> subprocess.CompletedPro
     argv = [sys.executable, "-m", "pytest", "-q", *plugin, *arguments]
     # the entry point may not be registered where the checkout is only on the path: the plugin is named
     environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": "/usr/bin:/bin"}
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    return subprocess.run(
+        argv, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment
+    )
 
 
 @needs_tflm

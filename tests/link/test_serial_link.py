@@ -20,6 +20,7 @@ from harness.link.port_opening import PortOpening, connect
 from harness.link.port_owner import group_of, port_owner
 from harness.link.ports import SerialPort, list_ports
 from harness.link.serial_link import SerialLink
+from tests.patience import patient
 
 
 @dataclass
@@ -160,10 +161,10 @@ def test_a_port_that_vanishes_in_the_middle_is_an_error_of_the_link_after_what_c
     board = plug()
     link = SerialLink(board.device)
     board.says(b"abc")
-    assert link.read(Deadline.after(5)) == b"abc"
+    assert link.read(patient()) == b"abc"
     board.unplug()
     with pytest.raises(LinkError) as caught:
-        link.read(Deadline.after(5))
+        link.read(patient())
     assert caught.value.code == "link.gone"
     assert board.device in caught.value.message
 
@@ -185,12 +186,12 @@ def test_a_port_that_comes_back_under_another_name_is_found_and_gone_on_with(plu
     first.unplug()
     assert link.read(Deadline.after(0)) == b"", "what was on its way is lost"
     second.says(b"back")
-    assert link.read(Deadline.after(5)) == b"back"
+    assert link.read(patient()) == b"back"
     assert link.url == second.device
     assert link.baud == 230400
     assert termios.tcgetattr(second.end)[5] == termios.B230400
     assert len(waited) == 2
-    link.write(b"hello", Deadline.after(5))
+    link.write(b"hello", patient())
     assert os.read(second.end, 100) == b"hello"
     link.close()
     second.unplug()
@@ -209,7 +210,7 @@ def test_a_port_that_does_not_come_back_is_gone_after_the_patience(plug: Callabl
     link = SerialLink(board.device, find=find, opening=opening)
     board.unplug()
     with pytest.raises(LinkError, match="is gone"):
-        link.read(Deadline.after(60))
+        link.read(patient())
     assert now[0] == 15.0
 
 

@@ -18,6 +18,7 @@ from harness.wire.frame import Frame, FrameReader
 from harness.wire.input_plan import InputPlan
 from harness.wire.messages import NUMBERS, HelloRequest
 from tests.device.fakes import QUICK, FakeDevice, FakeLink, FakeProbe, nonces
+from tests.patience import patient
 
 
 def record_session(path: Path) -> int:
@@ -98,18 +99,18 @@ def test_a_sweep_on_real_tflm_replays_to_the_same_minimum() -> None:
     """Protocol 1.0 stays readable: what a device said then still gives the same trials."""
     passages = read_transcript(HOST_SESSION)
     device = Device(ReplayedLink(passages), nonces=session_nonces(passages))
-    hello = device.hello(Deadline.after(5))
-    device.environment(Deadline.after(5))
+    hello = device.hello(patient())
+    device.environment(patient())
     with pytest.raises(UnsupportedError):
-        device.sizes(Deadline.after(5))
+        device.sizes(patient())
     image = FlashImage(build_id=hello.build_id.hex(), model_sha256=hello.model_sha256.hex())
     bench = Bench(NoProbe(FakeDevice()), device, image, InputPlan.seeded(1), trial_timeout_s=5)
-    ample = bench.run(18320, None, Deadline.after(5))
+    ample = bench.run(18320, None, patient())
     assert (ample.trial.outcome, ample.trial.used_bytes) == (Outcome.WORKS, 1504)
-    device.allocations(Deadline.after(5))
+    device.allocations(patient())
     assert ample.report is not None
-    assert bench.run(1936, ample.report.output_digest, Deadline.after(5)).trial.outcome is Outcome.WORKS
-    failed = bench.run(1920, ample.report.output_digest, Deadline.after(5)).trial
+    assert bench.run(1936, ample.report.output_digest, patient()).trial.outcome is Outcome.WORKS
+    failed = bench.run(1920, ample.report.output_digest, patient()).trial
     assert (failed.outcome, failed.detail) == (Outcome.TOO_SMALL, "Too many buffers (max is 3)")
 
 

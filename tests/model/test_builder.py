@@ -21,6 +21,7 @@ from harness.model.checks import check_model
 from harness.model.finding import Severity
 from harness.model.graph import TensorType
 from harness.model.reader import read_model
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 INVOCATIONS = 3  # state must agree over several
@@ -115,7 +116,7 @@ def test_bytes_do_not_depend_on_the_process() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=PATIENCE_S,
         ).stdout
         for seed in ("1", "2")
     }

@@ -135,7 +135,7 @@ def test_no_mutant_raises_anything_but_a_model_file_error(round_: int) -> None:
             judged += any(finding.severity.value == "refused" for finding in findings)
             assert all(finding.message and finding.where for finding in findings)
         slowest = max(slowest, time.process_time() - started)
-    assert slowest < 1.0  # of this process: other programs do not count
+    assert slowest < 30.0  # of this process: no mutant makes the reader loop for ever
     # the mutations must neither all be caught at the door nor all pass
     assert MUTANTS // 10 < parsed < MUTANTS * 9 // 10
     assert judged > parsed // 4

@@ -20,6 +20,7 @@ from harness.model.checks import check_model
 from harness.model.finding import Severity
 from harness.model.graph import Quantization, TensorType
 from harness.model.reader import parse_model
+from tests.patience import PATIENCE_S
 
 pytest.importorskip("tflite_micro", reason="the tflite-micro package is for Linux x86-64 only")
 
@@ -174,7 +175,7 @@ def run_all(models: Sequence[bytes]) -> list[str]:
         rest = models[len(results) :]
         stream = b"".join(struct.pack("<I", len(data)) + data for data in rest)
         done = subprocess.run(
-            [sys.executable, "-c", CHILD], input=stream, capture_output=True, timeout=300, check=False
+            [sys.executable, "-c", CHILD], input=stream, capture_output=True, timeout=PATIENCE_S, check=False
         )
         lines = done.stdout.decode().split()
         results += lines if len(lines) == len(rest) else [*lines, "crashed"]

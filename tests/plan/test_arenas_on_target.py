@@ -22,6 +22,7 @@ from harness.plan.arena import ArenaPlan, plan_arena
 from harness.plan.arenas import shared_arena, two_arenas
 from harness.plan.better import plan_offline
 from harness.plan.target import target_for
+from tests.patience import PATIENCE_S
 
 HERE = Path(__file__).resolve().parent / "on_target"
 EXAMPLES = HERE.parents[2] / "examples"
@@ -71,7 +72,7 @@ def build(library: TflmLibrary, tmp_path_factory: pytest.TempPathFactory) -> Cal
         argv += ["-DARM_NN_ENABLE_F32=0", "-DKERNELS_OPTIMIZED_FOR_SPEED", f'-DMODEL_A="{a}"', f'-DMODEL_B="{b}"']
         argv += [f"-I{path}" for path in library.include_dirs]
         argv += ["-T", str(HERE / "arenas.ld"), "-o", str(image), str(HERE / "arenas.cc"), str(library.archive), "-lm"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
         return image
 
@@ -83,7 +84,7 @@ def run(image: Path, layout: str) -> Ran | None:
     argv = [EMULATOR, "-M", "mps2-an386", "-nographic", "-monitor", "none", "-serial", "none", "-kernel", str(image)]
     argv += ["-semihosting-config", f"enable=on,target=native,arg=trial,arg={layout}"]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     except subprocess.TimeoutExpired:
         return None
     text = done.stdout + done.stderr

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.deadline import Deadline
 from harness.device.bench import Bench, InputPlan
 from harness.device.client import Device
 from harness.errors import UsageError
@@ -28,6 +27,7 @@ from harness.plan.target import target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import HostBoard
 from harness.trial import Outcome
+from tests.patience import PATIENCE_S, patient
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_arenas.json").read_text(encoding="utf-8"))
 
@@ -124,11 +124,11 @@ def test_real_tflm_computes_the_same_in_the_smaller_arena(
     digests = []
     for label, data, size in (("before", source.data, 4_000_000), ("after", better.data, better.plan.min_exact_bytes)):
         bench = flashed(board, tmp_path / f"{label}.tflite", data)
-        run = bench.run(size, None, Deadline.after(60))
+        run = bench.run(size, None, patient())
         assert run.report is not None and run.trial.outcome is Outcome.WORKS
         digests.append(run.report.output_digest)
     assert digests[0] == digests[1]
-    below = bench.run(better.plan.min_exact_bytes - 1, digests[0], Deadline.after(60)).trial
+    below = bench.run(better.plan.min_exact_bytes - 1, digests[0], patient()).trial
     assert below.outcome is Outcome.TOO_SMALL
     assert better.plan.min_exact_bytes < before.min_exact_bytes
 
@@ -138,5 +138,5 @@ def flashed(board: tuple[HostBoard, Device], path: Path, data: bytes) -> Bench:
     path.write_bytes(data)
     sha256 = hashlib.sha256(data).hexdigest()
     image = FlashImage(sha256[:32], sha256, model_path=str(path))
-    host.flash(image, Deadline.after(30))
-    return Bench(host, device, image, InputPlan.seeded(1), trial_timeout_s=30)
+    host.flash(image, patient())
+    return Bench(host, device, image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.deadline import Deadline
 from harness.device.bench import Bench, InputPlan
 from harness.device.client import Device
 from harness.link.serial_link import SerialLink
@@ -22,6 +21,7 @@ from harness.plan.target import target_for
 from harness.probe.protocol import FlashImage
 from harness.sim.host.board import HostBoard
 from harness.trial import Outcome
+from tests.patience import PATIENCE_S, patient
 from tests.plan.one_operator import ONE_OPERATOR
 
 pytestmark = pytest.mark.skipif(
@@ -57,14 +57,14 @@ def test_planned_used_and_minimum_are_what_tflm_reports_and_needs(
     host, device = board
     sha256 = hashlib.sha256(data).hexdigest()
     image = FlashImage(sha256[:32], sha256, model_path=str(path))
-    host.flash(image, Deadline.after(30))
-    bench = Bench(host, device, image, InputPlan.seeded(1), trial_timeout_s=30)
-    ample = bench.run(AMPLE_BYTES, None, Deadline.after(60))
+    host.flash(image, patient())
+    bench = Bench(host, device, image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)
+    ample = bench.run(AMPLE_BYTES, None, patient())
     assert ample.report is not None
     assert (ample.trial.outcome, ample.trial.used_bytes) == (Outcome.WORKS, plan.used_bytes)
 
     digest = ample.report.output_digest
     expected = None if name in NOT_YET_VALID else digest
-    at_minimum = bench.run(plan.min_exact_bytes, expected, Deadline.after(60)).trial
-    below = bench.run(plan.min_exact_bytes - 1, digest, Deadline.after(60)).trial
+    at_minimum = bench.run(plan.min_exact_bytes, expected, patient()).trial
+    below = bench.run(plan.min_exact_bytes - 1, digest, patient()).trial
     assert (at_minimum.outcome, below.outcome) == (Outcome.WORKS, Outcome.TOO_SMALL)

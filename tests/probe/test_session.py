@@ -10,11 +10,11 @@ import pytest
 
 from harness.board.catalogue import list_boards, load_hardware_board
 from harness.board.record import Family, HardwareBoard
-from harness.deadline import Deadline
 from harness.errors import ProbeError
 from harness.probe.protection import with_limits
 from harness.probe.session import Rung, ladder, open_session, session_options
 from harness.probe.targets import register_target
+from tests.patience import patient
 
 pytest.importorskip("pyocd", reason="the extra [pyocd] is not installed")
 BOARD = load_hardware_board("nucleo-f746zg")
@@ -39,7 +39,7 @@ def test_the_ladder_has_at_most_three_rungs_and_ends_slowly() -> None:
 def test_the_generic_target_is_refused() -> None:
     generic = msgspec.structs.replace(BOARD, pyocd=msgspec.structs.replace(BOARD.pyocd, target="cortex_m"))
     with pytest.raises(ProbeError) as caught:
-        open_session(generic, "any", "desk", Deadline.after(5))
+        open_session(generic, "any", "desk", patient())
     assert caught.value.code == "probe.generic_target"
 
 
@@ -48,7 +48,7 @@ def test_a_target_that_nobody_knows_is_refused_before_a_probe_is_touched() -> No
         BOARD, family=Family.NRF53, pyocd=msgspec.structs.replace(BOARD.pyocd, target="nosuchchip")
     )
     with pytest.raises(ProbeError) as caught:
-        open_session(unknown, "any", "desk", Deadline.after(5))
+        open_session(unknown, "any", "desk", patient())
     assert caught.value.code == "probe.unknown_target"
     assert "pack" in caught.value.remedy
 
@@ -68,7 +68,7 @@ def test_our_target_descriptions_have_the_sectors_of_the_board_files() -> None:
 def test_the_working_directory_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ProbeError):
-        open_session(BOARD, "nothing-has-this-id", "desk", Deadline.after(5))
+        open_session(BOARD, "nothing-has-this-id", "desk", patient())
     assert Path.cwd() == tmp_path
 
 

@@ -14,6 +14,7 @@ from harness.probe.attached import AttachedProbe
 from harness.rig.discover import propose
 from harness.rig.lock import RigLock
 from harness.rig.pairing import choose_probe, find_probe, normalised_serial, port_of, refuse_swapped
+from tests.patience import PATIENCE_S
 
 F746 = load_hardware_board("nucleo-f746zg")
 BOARDS = [board for board in list_boards() if isinstance(board, HardwareBoard) and board.kind == "hardware"]
@@ -130,7 +131,7 @@ def test_a_dead_owners_lock_is_free(tmp_path: Path) -> None:
 
     imports = "import os; from pathlib import Path; from harness.rig.lock import RigLock"
     code = f"{imports}; RigLock('rig', Path({str(tmp_path)!r})); os._exit(9)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 9
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE_S).returncode == 9
     RigLock("rig", tmp_path).release()
 
 
@@ -151,7 +152,13 @@ def test_several_boards_end_with_a_list_and_no_question_where_there_is_no_termin
     environment = {**os.environ, "HARNESS_SIM_BOARDS": "nucleo-f446re,nucleo-f446re"}
     argv = [sys.executable, "-c", code]
     done = subprocess.run(
-        argv, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+        argv,
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     error_code, exit_code, message = json.loads(done.stdout)
     assert (error_code, exit_code) == ("rig.ambiguous", 2)

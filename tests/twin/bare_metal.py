@@ -11,6 +11,7 @@ import pytest
 
 from harness.board.catalogue import load_hardware_board
 from harness.board.record import Fpu, HardwareBoard
+from tests.patience import PATIENCE_S
 
 SOURCES = Path(__file__).resolve().parent / "firmware"
 BOARDS = ("nucleo-f746zg", "nrf52840dk", "nucleo-f446re", "nucleo-l476rg")
@@ -66,5 +67,5 @@ def compile_firmware(program: str, board_name: str, folder: Path, *defines: str)
         "-o",
         str(elf),
     ]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=PATIENCE_S)
     return elf

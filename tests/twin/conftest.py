@@ -21,6 +21,7 @@ from harness.sweep.draft import Draft
 from harness.sweep.flow import keep_record, sweep_model
 from harness.sweep.request import Progress, SilentProgress, SweepRequest
 from tests.firmware.fake_tflm import build_fake_tflm
+from tests.patience import PATIENCE_S
 
 from .bare_metal import compile_firmware, twin_board
 
@@ -53,7 +54,7 @@ def run_firmware(
 
     def run(program: str, board: str, *defines: str) -> tuple[Twin, serial.Serial]:
         twin = make_twin(board)
-        ports.append(serial.Serial(twin.endpoint.url, 115200, timeout=5))
+        ports.append(serial.Serial(twin.endpoint.url, 115200, timeout=PATIENCE_S))
         burn(twin, compile_firmware(program, board, firmware_dir, *defines))
         twin.assert_reset(True)
         twin.assert_reset(False)
@@ -96,7 +97,7 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
         *faults: str,
         steer: str = "a small model",
         model: bytes | None = None,
-        trial_timeout_s: float = 20.0,
+        trial_timeout_s: float = 120.0,
         resume: bool = False,
         reference: bool = False,
         progress: Progress | None = None,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.deadline import Deadline
 from harness.sim.cortex_m import State
 from harness.sim.engine import first_fpu_instruction
+from tests.patience import patient
 
 from .bare_metal import BOARDS
 
@@ -97,7 +97,7 @@ def test_a_store_to_nrf_flash_faults_unless_the_controller_allows_it(run_firmwar
     twin, port = run_firmware("misc", "nrf52840dk")
     port.readline()
     port.write(b"s")
-    deadline = Deadline.after(5)
+    deadline = patient()
     while not twin.chip.core.faults.cfsr and not deadline.passed:
         with twin.turn():
             pass
@@ -113,7 +113,7 @@ def test_floating_point_instructions_are_found_in_mixed_code() -> None:
 
 
 def wait_for_state(twin: object, state: State) -> None:
-    deadline = Deadline.after(5)
+    deadline = patient()
     while twin.chip.core.state is not state and not deadline.passed:  # type: ignore[attr-defined]
         with twin.turn():  # type: ignore[attr-defined]
             pass

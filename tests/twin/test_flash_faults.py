@@ -15,6 +15,7 @@ from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.sim import desk
 from harness.sim.injection import inject
+from tests.patience import patient
 
 from .bare_metal import BOARDS, twin_board
 
@@ -26,7 +27,7 @@ def image_for(name: str, data: bytes = PATTERN) -> FlashImage:
 
 
 def soon() -> Deadline:
-    return Deadline.after(60)
+    return patient()
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_a_failed_erasure_is_not_tried_again_with_a_stronger_one(probe_of: Calla
 
 
 def test_a_controller_that_is_busy_for_ever_ends_in_time_with_its_state(probe_of: Callable) -> None:
-    probe = probe_of("nucleo-f446re", "flash-busy", operation_timeout_s=1.0)
+    probe = probe_of("nucleo-f446re", "flash-busy", operation_timeout_s=4.0)
     with pytest.raises(ProbeError) as caught:
         probe.flash(image_for("nucleo-f446re"), soon())
     assert caught.value.code in ("flash.erase_failed", "flash.program_failed", "flash.init_failed", "probe.failed")

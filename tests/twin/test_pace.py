@@ -11,6 +11,7 @@ import serial
 
 from harness.sim.twin import Twin
 from harness.sim.wire import Wire
+from tests.patience import PATIENCE_S
 
 from .bare_metal import compile_firmware, twin_board
 from .conftest import burn
@@ -104,7 +105,7 @@ def test_a_paced_twin_takes_the_lines_time_for_an_echo(board: str, firmware_dir:
     """Every byte comes back three times: 600 bytes take 52 ms at 115200 baud, at least."""
     twin = Twin(twin_board(board), pace=True)
     try:
-        with serial.Serial(twin.endpoint.url, BAUD, timeout=20) as port:
+        with serial.Serial(twin.endpoint.url, BAUD, timeout=PATIENCE_S) as port:
             burn(twin, compile_firmware("hello", board, firmware_dir))
             twin.assert_reset(True)
             twin.assert_reset(False)

@@ -12,6 +12,7 @@ from harness.link.serial_link import SerialLink
 from harness.record.schema import SweepRecord
 from harness.sim.twin import Twin
 from harness.sim.wire import PseudoTerminal
+from tests.patience import patient
 
 from .bare_metal import compile_firmware
 from .conftest import burn
@@ -20,7 +21,7 @@ BOARD = "nucleo-f446re"
 
 
 def read_until(link: SerialLink, end: bytes) -> bytes:
-    deadline, data = Deadline.after(20), b""
+    deadline, data = patient(), b""
     while not data.endswith(end) and not deadline.passed:
         data += link.read(deadline.sooner(0.5))
     return data
@@ -39,7 +40,7 @@ def test_the_link_goes_on_at_the_port_that_came_back(make_twin: Callable[[str], 
         twin.endpoint.replug()
     assert link.read(Deadline.after(0)) == b""
     assert link.url == twin.endpoint.url != former
-    link.write(b"a", Deadline.after(5))
+    link.write(b"a", patient())
     assert read_until(link, b"aaa") == b"aaa"
     assert twin.failure is None
     link.close()

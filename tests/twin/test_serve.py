@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import serial
 
+from tests.patience import PATIENCE_S
+
 from .bare_metal import compile_firmware
 
 HARNESS = [sys.executable, "-m", "harness"]
@@ -27,7 +29,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
         yield json.loads(process.stdout.readline())
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
         process.stdout.close()
 
 
@@ -42,11 +44,11 @@ def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["programmed"] is True
-    with serial.serial_for_url(served["port"], baudrate=115200, timeout=10) as port:
+    with serial.serial_for_url(served["port"], baudrate=115200, timeout=PATIENCE_S) as port:
         port.write(b"ab")
         assert port.read_until(b"aaabbb").endswith(b"aaabbb")
 
@@ -60,7 +62,7 @@ def test_a_probe_server_that_is_not_there_is_told_as_such(tmp_path: Path, firmwa
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode in (5, 6)
     assert "9" in json.loads(done.stdout)["error"]["message"]

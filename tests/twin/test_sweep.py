@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from harness.board.lab_file import RigEntry
-from harness.deadline import Deadline
 from harness.device.bench import Bench, InputPlan
 from harness.device.client import Device
 from harness.errors import DeviceError
@@ -23,6 +22,7 @@ from harness.sweep.flow import measure_model
 from harness.sweep.request import BuildChoice, Strategy
 from harness.units import align_up
 from tests.host_board.presence import needs_host_board
+from tests.patience import PATIENCE_S, patient
 
 from .bare_metal import BOARDS, twin_board
 
@@ -125,7 +125,7 @@ def test_a_fault_with_the_ample_arena_is_the_models_or_devices_and_no_evidence(
 
 
 def test_an_invoke_that_never_returns_with_the_ample_arena_ends_in_time(sweep: Callable[..., SweepRecord]) -> None:
-    record = sweep("nrf52840dk", steer="fake hang<900000", trial_timeout_s=3.0)
+    record = sweep("nrf52840dk", steer="fake hang<900000", trial_timeout_s=8.0)
     assert record.status == "error"
     assert record.error is not None
     assert record.error.code == "trial.timeout"
@@ -136,7 +136,7 @@ def test_an_old_firmware_that_still_runs_is_found_by_its_build_id(sweep: Callabl
     record = sweep("nucleo-f746zg")
     assert record.device is not None
     board = twin_board("nucleo-f746zg")
-    deadline = Deadline.after(60)
+    deadline = patient()
     elf = next(Path(record.record_path or "").parent.glob("firmware/*/firmware.elf"))
     from harness.firmware.elf import read_elf
 
@@ -144,7 +144,7 @@ def test_an_old_firmware_that_still_runs_is_found_by_its_build_id(sweep: Callabl
     wanted = FlashImage("ab" * 16, record.model.sha256, running.segments)
     with open_rig(board, RigOptions()) as rig:
         rig.probe.flash(running, deadline)
-        bench = Bench(rig.probe, Device(rig.link), wanted, InputPlan.seeded(1), trial_timeout_s=5)
+        bench = Bench(rig.probe, Device(rig.link), wanted, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)
         with pytest.raises(DeviceError) as caught:
             bench.boot(deadline)
     assert caught.value.code == "device.wrong_build"
@@ -234,15 +234,16 @@ def test_the_rate_is_raised_as_far_as_the_line_holds(
     from harness.firmware.elf import read_elf
 
     board = twin_board("nucleo-f746zg")
-    deadline = Deadline.after(60)
+    deadline = patient()
     image = FlashImage(record.device.build_id, record.model.sha256, read_elf(elf).segments)
     entry = RigEntry(name="desk", board=board.name, faults=(fault,) if fault else ())
     with open_rig(board, RigOptions(rig=entry)) as rig:
         assert rig.line is not None
         rig.probe.flash(image, deadline)
         device = Device(rig.link)
-        hello = Bench(rig.probe, device, image, InputPlan.seeded(1), trial_timeout_s=5).boot(deadline)
-        speed = LineSpeed(rig.line, board.uart.baud, board.uart.max_baud)
+        hello = Bench(rig.probe, device, image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S).boot(deadline)
+        # a loaded machine is no bad line
+        speed = LineSpeed(rig.line, board.uart.baud, board.uart.max_baud, ping_s=2.0, confirm_ms=2500)
         assert speed.raise_rate(device, hello, deadline) == reached
         assert rig.line.baud == reached
         device.ping(bytes(200), deadline)

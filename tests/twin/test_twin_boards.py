@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 from .bare_metal import BOARDS, compile_firmware, twin_board
 
 
@@ -41,7 +43,7 @@ def test_unmodified_pyocd_programs_the_twin_with_its_own_flash_algorithm(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     kept = (tmp_path / f"sim1-{board}.flash").read_bytes()
@@ -56,7 +58,7 @@ def test_unmodified_pyocd_programs_the_twin_with_its_own_flash_algorithm(
 def test_pyocd_lists_the_twins_that_the_environment_names() -> None:
     environment = os.environ | {"HARNESS_SIM_BOARDS": "nucleo-f746zg,nrf52840dk,nucleo-f746zg"}
     done = subprocess.run(
-        [sys.executable, "-m", "pyocd", "list"], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "pyocd", "list"], env=environment, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0
     for uid in ("sim1-nucleo-f746zg", "sim2-nucleo-f746zg", "sim1-nrf52840dk"):

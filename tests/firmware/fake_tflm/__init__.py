@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 HERE = Path(__file__).resolve().parent
 
 #: TARGET_ARCH → machine flags, as TFLM's own makefile has them (GCC chooses the core's widest FPU).
@@ -33,8 +35,8 @@ def build_fake_tflm(
     flags += ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", "-Werror", *extra]
     flags += [f"-DFAKE_CMSIS_NN={int(kernels == 'cmsis_nn')}", f"-I{HERE / 'include'}"]
     obj = tree / "fake_tflm.o"
-    subprocess.run([compiler, *flags, "-c", str(HERE / "fake_tflm.cc"), "-o", str(obj)], check=True, timeout=120)
+    subprocess.run([compiler, *flags, "-c", str(HERE / "fake_tflm.cc"), "-o", str(obj)], check=True, timeout=PATIENCE_S)
     archiver = compiler.replace("g++", "ar")
     archive = tree / "lib" / "libtensorflow-microlite.a"
-    subprocess.run([archiver, "rcs", str(archive), str(obj)], check=True, timeout=60)
+    subprocess.run([archiver, "rcs", str(archive), str(obj)], check=True, timeout=PATIENCE_S)
     return tree
