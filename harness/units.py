@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from fractions import Fraction
 
 from harness.errors import UsageError
 
@@ -68,6 +70,12 @@ def quoted(text: str, limit: int = 200) -> str:
 
 def align_up(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
+
+
+def with_headroom(size_bytes: int, factor: float) -> int:
+    """``size_bytes`` × ``factor``, rounded up to a multiple of 16: an arena's size to write into a program."""
+    exact = Fraction(str(factor)) * size_bytes  # 16000 × 1.1 is 17600, not a little more
+    return align_up(math.ceil(exact), 16)
 
 
 def align_down(value: int, alignment: int) -> int:

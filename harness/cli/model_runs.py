@@ -136,7 +136,9 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
     transcript: Path | None = options["transcript"]
     if transcript and total > 1:
         transcript = transcript.with_name(f"{transcript.stem}-{number}{transcript.suffix}")
-    own = {name: options[name] for name in ("step_bytes", "runs", "certify", "arena_bytes") if name in options}
+    own = {
+        name: options[name] for name in ("step_bytes", "runs", "certify", "arena_bytes", "headroom") if name in options
+    }
     return SweepRequest(
         model_path=path,
         board=options["board"],

@@ -162,6 +162,7 @@ def _print(reconciled: Sequence[Reconciled], report: EstimateReport | None) -> N
     from rich.text import Text
 
     from harness.cli.console import stdout_console
+    from harness.report.arena_snippet import arena_snippet
     from harness.report.estimate_table import estimate_blocks
     from harness.report.sweep_table import terms_table
 
@@ -177,6 +178,8 @@ def _print(reconciled: Sequence[Reconciled], report: EstimateReport | None) -> N
         console.print(Text(f"  unexplained: {entry.result.unexplained_bytes:,} bytes", style=style))
         for line in entry.result.advice:
             console.print(Text(f"  look at: {safe_text(line, 400)}"), soft_wrap=True)
+        for line in arena_snippet(entry.record):
+            console.print(Text(f"  {line}"), soft_wrap=True)
     if report is not None:
         for block in estimate_blocks(report):
             console.print(block, soft_wrap=isinstance(block, Text))

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harness.cli.finite import FiniteRange
 from harness.cli.model_runs import requests_of, run_models, run_options
 
 
@@ -28,6 +29,13 @@ from harness.cli.model_runs import requests_of, run_models, run_options
     default="guided",
     show_default=True,
     help="reflash builds and flashes for every size: to compare with.",
+)
+@click.option(
+    "--headroom",
+    type=FiniteRange(1.0, 100.0),
+    default=1.1,
+    show_default=True,
+    help="Recommend an arena of the minimum × this factor.",
 )
 @click.option("--shared-arena", is_flag=True, help="All the models in one arena, one running at a time.")
 @click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")

@@ -285,6 +285,13 @@ class LinkRecord(msgspec.Struct, frozen=True):
     noise_bytes: int = 0
 
 
+class RecommendationRecord(msgspec.Struct, frozen=True):
+    """The size to give the arena: the measured minimum × ``headroom``, rounded up to a multiple of 16."""
+
+    headroom: float
+    arena_bytes: int
+
+
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One model on one board. ``status``: ok | failed (the model) | error (the rig, the device, the environment).
     ``shared_by``: the models that share the arena, in the order of their setup; ``model`` then stands for all of them,
@@ -311,6 +318,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     environment: EnvironmentRecord | None = None
     link: LinkRecord | None = None
     timing: TimingRecord | None = None
+    recommendation: RecommendationRecord | None = None
     certificate: CertificateRecord | None = None
     soak: SoakRecord | None = None
     warnings: tuple[str, ...] = ()

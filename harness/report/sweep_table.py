@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from rich.console import RenderableType
@@ -11,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.record.schema import ReferenceRecord, SweepRecord, TrialRecord
+from harness.report.arena_snippet import arena_snippet
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
-from harness.units import align_up, format_bytes, format_size, safe_text
+from harness.units import format_bytes, format_size, safe_text
 
 #: How an agreement of the reconciliation is put.
 _AGREEMENT = {
@@ -104,12 +104,7 @@ def _minimum_lines(record: SweepRecord) -> Iterator[str]:
         meaning = meaning_of(failing.detail)
         if meaning:
             yield f"  that is: {meaning}"
-    size = align_up(search.min_bytes, 16)
-    yield f"alignas(16) static uint8_t tensor_arena[{size}];  // {_board_words(record)}"
-
-
-def _board_words(record: SweepRecord) -> str:
-    return f"{PurePath(record.board).name}, {record.kernels} kernels, this TFLM only: no headroom"
+    yield from arena_snippet(record)
 
 
 def _why(trial: TrialRecord) -> str:

@@ -24,6 +24,7 @@ from harness.record.schema import (
     LinkRecord,
     MeasuredRecord,
     ModelIdentity,
+    RecommendationRecord,
     ReferenceRecord,
     SearchRecord,
     SoakRecord,
@@ -31,6 +32,7 @@ from harness.record.schema import (
     TimingRecord,
 )
 from harness.sweep.request import SweepRequest
+from harness.units import with_headroom
 
 
 @dataclass(slots=True)
@@ -112,11 +114,18 @@ class Draft:
             environment=self.environment,
             link=self.link,
             timing=self.timing,
+            recommendation=self._recommendation(),
             certificate=self.certificate,
             soak=self.soak,
             warnings=tuple(_unicode(warning) for warning in self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),
         )
+
+    def _recommendation(self) -> RecommendationRecord | None:
+        if self.search is None or self.search.min_bytes is None:
+            return None
+        factor = self.request.headroom
+        return RecommendationRecord(factor, with_headroom(self.search.min_bytes, factor))
 
 
 def _unicode(text: str) -> str:

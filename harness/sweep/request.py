@@ -30,6 +30,9 @@ class BuildChoice:
     caches: bool = True
 
 
+#: How much larger than its minimum an arena is recommended to be, when nothing is said.
+DEFAULT_HEADROOM = 1.1
+
 #: Timed runs when nothing is said.
 DEFAULT_RUNS = 10
 
@@ -55,7 +58,8 @@ class SweepRequest:
     what a measurement without a search takes for the smallest arena, and a soak runs in. ``variant`` names what of a
     matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART.
     ``tolerance_steps``: outputs that differ from a reference's by more end the run as failed; None: they are told.
-    ``others`` are models that share the arena with the first, set up and run after it in this order."""
+    ``headroom`` is the factor from the minimum to the arena that is recommended. ``others`` are models that share the
+    arena with the first, set up and run after it in this order."""
 
     model_path: Path
     board: str
@@ -83,6 +87,7 @@ class SweepRequest:
     others: tuple[Path, ...] = ()
     variant: tuple[tuple[str, str], ...] = ()
     tolerance_steps: float | None = None
+    headroom: float = DEFAULT_HEADROOM
     soak: SoakSpec = field(default_factory=SoakSpec)
 
     def runs_on(self, timing: str) -> int:

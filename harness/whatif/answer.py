@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from harness.plan.greedy import greedy
 from harness.plan.overview import Overview, overview
 from harness.plan.target import Interpreter
 from harness.shapes import dynamic_inputs, parse_shapes, with_input_shapes
-from harness.units import align_up, quoted
+from harness.units import quoted, with_headroom
 from harness.whatif.questions import ChosenTarget, Questions
 
 
@@ -140,7 +139,7 @@ def _unfit(model: Model, chosen: ChosenTarget) -> UnfitModelError | None:
 
 def recommend(min_bytes: int, headroom: float | None) -> Recommendation | None:
     """The size to give; None where no headroom was asked for."""
-    return None if headroom is None else Recommendation(headroom, align_up(math.ceil(min_bytes * headroom), 16))
+    return None if headroom is None else Recommendation(headroom, with_headroom(min_bytes, headroom))
 
 
 def fit_of(needed_bytes: int, chosen: ChosenTarget, questions: Questions) -> Fit | None:
