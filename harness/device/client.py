@@ -10,7 +10,8 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar
 
 from harness.deadline import Deadline
 from harness.errors import DeviceError, LinkError
@@ -146,8 +147,8 @@ class Device:
 
     def sizes(self, deadline: Deadline) -> dict[str, wire.SizeRow]:
         """sizeof of TFLM's structs as compiled, by name."""
-        rows = self._rows(wire.SizesRequest, wire.Sizes, deadline)
-        return {row.name: row for row in cast(list[wire.SizeRow], rows)}
+        rows: list[wire.SizeRow] = self._pieces(wire.SizesRequest, wire.Sizes, "rows", deadline)
+        return {row.name: row for row in rows}
 
     def set_input(self, setting: wire.SetInput, deadline: Deadline) -> None:
         self._ask(setting, wire.InputSet, deadline)
@@ -181,22 +182,12 @@ class Device:
 
     def cycles(self, deadline: Deadline) -> list[int]:
         """The stored samples of the last measurement."""
-        samples: list[int] = []
-        while True:
-            answer = self._ask(wire.CyclesRequest(len(samples)), wire.Cycles, deadline)
-            samples += answer.cycles
-            if not answer.cycles or len(samples) >= answer.total:
-                return samples
+        return self._pieces(wire.CyclesRequest, wire.Cycles, "cycles", deadline)
 
     def profile(self, deadline: Deadline) -> tuple[wire.Profile, list[wire.ProfileRow]]:
         """Invoke once under the profiler: the summary, and every row that the device kept."""
         summary = self._ask(wire.ProfileRequest(1, 0), wire.Profile, deadline)
-        rows = list(summary.rows)
-        while len(rows) < summary.total:
-            more = self._ask(wire.ProfileRequest(0, len(rows)), wire.Profile, deadline)
-            if not more.rows:
-                raise DeviceError(f"the device keeps {summary.total} events and gave {len(rows)}", remedy="run again")
-            rows += more.rows
+        rows = self._pieces(partial(wire.ProfileRequest, 0), wire.Profile, "rows", deadline, opened=summary)
         return summary, rows
 
     def allocations(self, deadline: Deadline) -> wire.Allocations:
@@ -215,8 +206,8 @@ class Device:
 
     def tensor_digests(self, deadline: Deadline) -> dict[tuple[int, int], int]:
         """(subgraph, tensor) → FNV-1a-64 of its bytes, after a trial with all tensors preserved."""
-        rows = self._rows(wire.TensorDigestsRequest, wire.TensorDigests, deadline)
-        return {(row.subgraph, row.tensor): row.digest for row in cast(list[wire.TensorDigestRow], rows)}
+        rows: list[wire.TensorDigestRow] = self._pieces(wire.TensorDigestsRequest, wire.TensorDigests, "rows", deadline)
+        return {(row.subgraph, row.tensor): row.digest for row in rows}
 
     def fault(self, deadline: Deadline, *, clear: bool = True) -> wire.FaultRecord:
         return self._ask(wire.FaultRequest(int(clear)), wire.FaultRecord, deadline)
@@ -244,13 +235,34 @@ class Device:
         """Provoke a fault, a hang or a stack overflow: the device answers, then does it."""
         self._ask(wire.SelfTestRequest(kind), wire.SelfTesting, deadline)
 
-    def _rows(self, request: Callable[[int], Any], answer_type: type[Any], deadline: Deadline) -> list[Any]:
-        rows: list[Any] = []
+    def _pieces(
+        self,
+        request: Callable[[int], Any],
+        answer_type: type[Any],
+        name: str,
+        deadline: Deadline,
+        *,
+        opened: Any = None,
+    ) -> list[Any]:
+        """All of a list that comes in pieces, each with the number of its first item; ``opened`` is the first piece,
+        where it has come. Raises DeviceError for a gap: a shorter list would be another measurement."""
+        found: list[Any] = []
+        piece = opened
         while True:
-            answer = self._ask(request(len(rows)), answer_type, deadline)
-            rows += answer.rows
-            if not answer.rows or len(rows) >= answer.total:
-                return rows
+            piece = piece or self._ask(request(len(found)), answer_type, deadline)
+            items = getattr(piece, name)
+            missing = len(found) < piece.total and not items
+            if piece.first != len(found) or missing or len(found) + len(items) > piece.total:
+                raise DeviceError(
+                    f"{answer_type.__name__} has a gap: {len(found)} of {piece.total} have come, the next piece "
+                    f"has {len(items)} from number {piece.first} on",
+                    remedy="run again; if it stays, the firmware is at fault: rebuild it",
+                    code="device.gap",
+                )
+            found += items
+            if len(found) == piece.total:
+                return found
+            piece = None
 
     def _ask(self, request: Any, answer_type: type[A], deadline: Deadline, *, opening: bool = False) -> A:
         """Send a request until its answer comes, the device is found rebooted, or the wait is over."""

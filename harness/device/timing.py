@@ -84,6 +84,12 @@ def measure_runs(device: Device, warm_up: int, runs: int, deadline: Deadline, *,
     report = device.measure(warm_up, runs, deadline, reset_state=reset_state)
     _require_sound_runs(report, runs)
     samples = device.cycles(deadline) if report.stored else []
+    if len(samples) != report.stored:
+        raise DeviceError(
+            f"the device stored {report.stored} run times and gave {len(samples)}",
+            remedy="run again",
+            code="device.gap",
+        )
     for count in (*samples, report.first_cycles, report.min_cycles, report.max_cycles):
         _require_count(count, "a run")
     samples = samples or [report.first_cycles]

@@ -44,6 +44,7 @@ class FakeDevice:
     operator_cycles: tuple[int, ...] = (60, 30)
     kept_events: int = 100
     invoke_cycles: int = 100
+    piece_changes: Callable[[wire.Cycles], wire.Cycles] = lambda piece: piece
     measure_changes: dict[str, Any] = field(default_factory=dict)
     _nonce: int | None = None
     _last: tuple[int, bytes] | None = None
@@ -105,7 +106,8 @@ class FakeDevice:
             case wire.MeasureRequest():
                 return measure_report(self.run_cycles, **self.measure_changes)
             case wire.CyclesRequest():
-                return wire.Cycles(request.first, len(self.run_cycles), self.run_cycles[request.first :][:28])
+                kept = self.run_cycles[request.first :][:28]
+                return self.piece_changes(wire.Cycles(request.first, len(self.run_cycles), kept))
             case wire.ProfileRequest():
                 kept = self.operator_cycles[: self.kept_events]
                 rows = tuple(wire.ProfileRow("CONV_2D", cycles) for cycles in kept[request.first :][:6])
@@ -254,6 +256,37 @@ class LossyLink:
             elif kind > 1 / 3:
                 out.append(self._rng.randrange(256))
         return bytes(out)
+
+
+class LosesAnswer:
+    """Loses the ``number``-th frame (from 0) of one type on its way from the device, and nothing else."""
+
+    def __init__(self, link: Any, answer: type[Any], number: int) -> None:
+        self._link = link
+        self._type = wire.NUMBERS[answer]
+        self._left = number
+        self._rest = b""
+        self.lost = 0
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        self._link.write(data, deadline)
+
+    def read(self, deadline: Deadline) -> bytes:
+        *whole, self._rest = (self._rest + self._link.read(deadline)).split(b"\0")
+        return b"".join(frame + b"\0" for frame in whole if not self._is_lost(frame + b"\0"))
+
+    def _is_lost(self, data: bytes) -> bool:
+        if not any(isinstance(piece, Frame) and piece.type == self._type for piece in FrameReader().feed(data)):
+            return False
+        self._left -= 1
+        self.lost += self._left == -1
+        return self._left == -1
+
+    def discard_input(self) -> None:
+        self._link.discard_input()
+
+    def close(self) -> None:
+        self._link.close()
 
 
 QUICK = RetryPolicy(first_s=0.01, longest_s=0.02, silent_tries=8)

@@ -20,6 +20,7 @@ from harness.model.reader import parse_model
 from harness.wire import messages as wire
 from harness.wire.frame import encode_frame
 from harness.wire.generator import digest, generate_input, pattern_of
+from tests.device.fakes import LosesAnswer
 from tests.firmware.conftest import Builder, small_model
 from tests.patience import patient
 
@@ -371,6 +372,20 @@ def test_the_baud_rate_is_raised_and_falls_back_in_silence(bench: Callable[..., 
         b.device.request_baud(3_000_000, soon())
     b.device.request_baud(230400, soon(), confirm_ms=1)
     b.device.ping(b"at the old rate", soon())
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_record_that_is_lost_on_the_line_is_asked_for_again(bench: Callable[..., Bench], number: int) -> None:
+    """E13: one of the three records of 64 run times does not arrive."""
+    b = bench()
+    b.trial(8192)
+    report = b.device.measure(0, 64, soon())
+    lossy = LosesAnswer(b.link, wire.Cycles, number)
+    b.device.link = lossy
+    samples = b.device.cycles(soon())
+    assert lossy.lost == 1
+    assert (len(samples), sum(samples)) == (64, report.sum_cycles)
+    assert b.device.counts.retransmissions >= 1
 
 
 def test_every_struct_size_is_sent(bench: Callable[..., Bench]) -> None:
