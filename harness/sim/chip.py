@@ -112,15 +112,68 @@ def build_core(
     return core, bus
 
 
-def _core_of(board: HardwareBoard, *, priority_bits: int, reset_vtor: int, rom: RomTable) -> tuple[CortexM, Bus]:
-    return build_core(
-        board.core,
-        double_precision=board.fpu is Fpu.DOUBLE,
-        has_fpu=board.fpu is not Fpu.NONE,
-        priority_bits=priority_bits,
-        reset_vtor=reset_vtor,
-        rom=rom,
-    )
+class _Body:
+    """What every chip has: a core on a bus, flash with its cells, RAM, and a reason for its last reset."""
+
+    def __init__(
+        self,
+        board: HardwareBoard,
+        *,
+        priority_bits: int,
+        rom: RomTable,
+        reset_vtor: int = 0,
+        flash_aliases: tuple[int, ...] = (),
+    ) -> None:
+        self.board = board
+        self.core, self.bus = build_core(
+            board.core,
+            double_precision=board.fpu is Fpu.DOUBLE,
+            has_fpu=board.fpu is not Fpu.NONE,
+            priority_bits=priority_bits,
+            reset_vtor=reset_vtor,
+            rom=rom,
+        )
+        self.flash, self.rams = _add_memories(board, self.bus, flash_aliases)
+        self.array = FlashArray(self.flash, _sector_sizes(board), FlashFaults())
+        self.array.on_change = self.core.engine.code_changed
+        self.cause = ResetCause()
+
+    def chip(
+        self,
+        *,
+        controller: Any,
+        uart: Any,
+        reserved: tuple[tuple[int, int], ...],
+        hclk_hz: Callable[[], int],
+        is_protected: Callable[[], bool],
+        set_identity: Callable[[int], None],
+        mass_erase: Callable[[], None] | None = None,
+    ) -> Chip:
+        """The whole, when all of its devices are on the bus; ``reserved`` are the addresses of those that the twin does
+        not model."""
+        _fill_reserved(self.bus, reserved)
+        self.bus.finish()
+        chip = Chip(
+            board=self.board,
+            core=self.core,
+            bus=self.bus,
+            flash=self.flash,
+            array=self.array,
+            controller=controller,
+            uart=uart,
+            cause=self.cause,
+            hclk_hz=hclk_hz,
+            ahb_ap_idr=_CORES[self.board.core][1],
+            rams=self.rams,
+            is_protected=is_protected,
+            mass_erase=mass_erase,
+            violations=[],
+            set_identity=set_identity,
+        )
+        self.bus.on_flash_store = _flash_store(chip)
+        uart.pend = self.core.pend_irq
+        uart.end_slice = self.core.end_slice
+        return chip
 
 
 def _add_memories(board: HardwareBoard, bus: Bus, flash_aliases: tuple[int, ...]) -> tuple[Memory, list[Memory]]:
@@ -183,21 +236,17 @@ _F4_LIMIT_HZ = {0x423: 84_000_000, 0x433: 84_000_000, 0x431: 100_000_000, 0x441:
 def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
     aliases, rcc_at, flash_at, gpio_at, system_at, size_at, uid_at = _STM32[board.family]
     rom = RomTable(ST, board.id_code.value & 0xFFF)
-    reset_vtor = aliases[0]
-    core, bus = _core_of(board, priority_bits=4, reset_vtor=reset_vtor, rom=rom)
-    flash, rams = _add_memories(board, bus, aliases)
-    cause = ResetCause()
+    body = _Body(board, priority_bits=4, rom=rom, reset_vtor=aliases[0], flash_aliases=aliases)
+    bus = body.bus
     external = ExternalClock()
     if board.clock.input in ("hse_bypass", "hse_crystal"):
         external = ExternalClock(board.clock.input_hz, board.clock.input == "hse_bypass")
-    array = FlashArray(flash, _sector_sizes(board), FlashFaults())
-    array.on_change = core.engine.code_changed
-    clock, power, controller = _stm32_blocks(board, external, cause, array)
+    clock, power, controller = _stm32_blocks(board, external, body.cause, body.array)
     ports = [stm32_system.Stm32Gpio(chr(ord("A") + n)) for n in range(11 if gpio_at < 0x4800_0000 else 8)]
-    watchdog = stm32_system.Stm32Watchdog(core, stm32_clock.LSI_HZ)
+    watchdog = stm32_system.Stm32Watchdog(body.core, stm32_clock.LSI_HZ)
     uart = _stm32_uart(board, wire)
     system = Memory("system", 0x1000, (system_at,), writable=False, fill=0xFF)
-    system.view[size_at : size_at + 2] = (flash.size // 1024).to_bytes(2, "little")
+    system.view[size_at : size_at + 2] = (body.flash.size // 1024).to_bytes(2, "little")
     system.view[uid_at : uid_at + 12] = b"TWIN" + board.base_name.encode()[:8].ljust(8)
     bus.add_memory(system)
     bus.add_device(clock, rcc_at)
@@ -211,23 +260,12 @@ def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
         bus.add_device(port, gpio_at + 0x400 * n)
         register = 0x4C if board.family is Family.STM32L4 else 0x30
         port.clocked = lambda register=register, n=n: clock.is_enabled(register, n)  # type: ignore[misc]
-    _fill_reserved(bus, _RESERVED[board.family])
-    bus.finish()
-    chip = Chip(
-        board=board,
-        core=core,
-        bus=bus,
-        flash=flash,
-        array=array,
+    chip = body.chip(
         controller=controller,
         uart=uart,
-        cause=cause,
+        reserved=_RESERVED[board.family],
         hclk_hz=lambda: clock.hclk_hz,
-        ahb_ap_idr=_CORES[board.core][1],
-        rams=rams,
         is_protected=lambda: controller.protection_level > 0,
-        mass_erase=None,
-        violations=[],
         set_identity=lambda value: setattr(identity, "idcode", value),
     )
     _wire_stm32(chip, clock, power, watchdog, ports, rcc_at)
@@ -291,7 +329,6 @@ def _wire_stm32(
     if isinstance(power, stm32_clock.Stm32L4Power) and isinstance(clock, stm32_clock.Stm32L4Clock):
         clock.boost = lambda: power.boost
     watchdog.hclk_hz = lambda: clock.hclk_hz
-    chip.bus.on_flash_store = _flash_store(chip)
     pins = {port.letter: port for port in ports}
     bus_number = 2 if board.uart.instance in _ON_APB2 else 1
     uart.clock_hz = lambda: clock.uart_hz(board.uart.instance, bus_number)
@@ -300,8 +337,6 @@ def _wire_stm32(
     tx, rx = board.uart.tx, board.uart.rx
     uart.tx_connected = lambda: pins[tx.port].carries(tx.number, tx.alternate_function or 0)
     uart.rx_connected = lambda: pins[rx.port].carries(rx.number, rx.alternate_function or 0)
-    uart.pend = core.pend_irq
-    uart.end_slice = core.end_slice
 
 
 def _flash_store(chip: Chip) -> Callable[[int, int, int], None]:
@@ -320,12 +355,9 @@ def _flash_store(chip: Chip) -> Callable[[int, int, int], None]:
 
 def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
     part = board.id_code.value
-    core, bus = _core_of(board, priority_bits=3, reset_vtor=0, rom=RomTable(NORDIC, 0x008))
-    flash, rams = _add_memories(board, bus, ())
-    cause = ResetCause()
+    body = _Body(board, priority_bits=3, rom=RomTable(NORDIC, 0x008))
+    bus, rams, array = body.bus, body.rams, body.array
     sectors = _sector_sizes(board)
-    array = FlashArray(flash, sectors, FlashFaults())
-    array.on_change = core.engine.code_changed
     uicr = nrf52.NrfUicr()
     controller = nrf52.NrfFlash(array, uicr)
     uicr.may_write = lambda: controller.mode == 1
@@ -338,19 +370,17 @@ def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
         0x104: 0x4141_4430,  # "AAD0": before the hardened access port protection
         0x108: 0x2004,
         0x10C: sum(ram.size for ram in rams) // 1024,
-        0x110: flash.size // 1024,
+        0x110: body.flash.size // 1024,
     }
     uart = nrf52.NrfUarte(wire, bus, rams[0], count_bits=8 if part == 0x52832 else 16)
-    watchdog = nrf52.NrfWatchdog(core)
+    watchdog = nrf52.NrfWatchdog(body.core)
     bus.add_device(nrf52.NrfFicr(facts), 0x1000_0000, 0x1000)
     bus.add_device(uicr, 0x1000_1000, 0x1000)
-    bus.add_device(nrf52.NrfClock(cause), 0x4000_0000, 0x1000)
+    bus.add_device(nrf52.NrfClock(body.cause), 0x4000_0000, 0x1000)
     bus.add_device(uart, board.uart.base, 0x1000)
     bus.add_device(watchdog, 0x4001_0000, 0x1000)
     bus.add_device(controller, 0x4001_E000, 0x1000)
     bus.add_device(nrf52.NrfGpio(), 0x5000_0000, 0x1000)
-    _fill_reserved(bus, ((0x4000_0000, 0x4003_0000),))
-    bus.finish()
     protected = {"now": uicr.protected}
 
     def mass_erase() -> None:
@@ -359,29 +389,18 @@ def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
         for ram in rams:
             ram.erase()
 
-    chip = Chip(
-        board=board,
-        core=core,
-        bus=bus,
-        flash=flash,
-        array=array,
+    chip = body.chip(
         controller=controller,
         uart=uart,
-        cause=cause,
+        reserved=((0x4000_0000, 0x4003_0000),),
         hclk_hz=lambda: nrf52.NrfClock.hclk_hz,
-        ahb_ap_idr=_CORES[board.core][1],
-        rams=rams,
         is_protected=lambda: protected["now"],
         mass_erase=mass_erase,
-        violations=[],
         set_identity=lambda value: facts.update({0x100: value}),
     )
     # The protection takes effect, and ends, at a reset.
     uicr.on_reset = lambda: protected.update(now=uicr.protected)
-    bus.on_flash_store = _flash_store(chip)
     controller.on_refused = lambda offset: bus.on_error(board.flash.address + offset, True)
-    uart.pend = core.pend_irq
-    uart.end_slice = core.end_slice
     uart.on_bad_pointer = lambda address: _bad_pointer(chip, address)
     return chip
 

@@ -7,6 +7,7 @@ unprivileged code are not told apart.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -67,7 +68,7 @@ def _permissions(*, may_read: bool, may_write: bool, never_execute: bool) -> fro
     return _ALL - denied - ({Access.EXECUTE} if never_execute else set())
 
 
-class Mpu:
+class Mpu(ABC):
     """Registers from 0xD90 on of the System Control Space. ``on_violation`` gets (address, size, is_write)."""
 
     last = 0xDB8
@@ -108,21 +109,21 @@ class Mpu:
             self._store_region(offset, value)
         self._apply()
 
-    def _load_region(self, offset: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _load_region(self, offset: int) -> int: ...
 
-    def _store_region(self, offset: int, value: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _store_region(self, offset: int, value: int) -> None: ...
 
     # --- rules ------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def regions(self) -> list[Region]:
         """Those that are switched on, in the order of their numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _choose(self, found: list[Region]) -> frozenset[Access]:
         """What may be done where all of these lie; there is at least one."""
-        raise NotImplementedError
 
     def spans(self) -> list[Span]:
         """The whole address space, in order; empty while the MPU is off."""

@@ -7,6 +7,7 @@ chapters 5 and 6. Oscillators are ready at once; a crystal that the board does n
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ class ResetCause:
         self.flags: set[str] = {"power", "pin"}
 
 
-class Stm32Clock(Device):
+class Stm32Clock(Device, ABC):
     """What the families' RCC blocks share."""
 
     name = "RCC"
@@ -60,14 +61,14 @@ class Stm32Clock(Device):
 
     # --- frequencies ------------------------------------------------------------------------------------------
 
-    def sysclk_hz(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def sysclk_hz(self) -> int: ...
 
-    def pclk_hz(self, bus: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def pclk_hz(self, bus: int) -> int: ...
 
-    def uart_hz(self, instance: str, bus: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def uart_hz(self, instance: str, bus: int) -> int: ...
 
     @property
     def hclk_hz(self) -> int:
@@ -107,12 +108,12 @@ class Stm32Clock(Device):
             return False
         return not self.external.bypass or bool(control & (1 << 18))
 
+    @abstractmethod
     def _switched(self) -> int:
         """SWS: the source that SW asks for, where it is ready; else the one after reset."""
-        raise NotImplementedError
 
-    def _check(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _check(self) -> None: ...
 
     def _check_wait_states(self, hz_per_state: int, limit_hz: int) -> None:
         hclk = self.hclk_hz

@@ -6,6 +6,7 @@ Operations finish at once, unless `stuck_busy`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from harness.sim.bus import Memory
@@ -70,7 +71,7 @@ class FlashArray:
         return bytes(self.memory.view[offset : offset + size]) == b"\xff" * size
 
 
-class Stm32Flash(Device):
+class Stm32Flash(Device, ABC):
     """What the two controllers share: keys, lock bits and read-out protection levels."""
 
     name = "FLASH"
@@ -169,11 +170,11 @@ class Stm32Flash(Device):
             self._option_key_step = 0
             self._unlock_options()
 
-    def _unlock_options(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _unlock_options(self) -> None: ...
 
-    def _option_control(self, value: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _option_control(self, value: int) -> None: ...
 
     def _control(self, value: int, mask: int) -> None:
         if self.locked:
@@ -183,15 +184,15 @@ class Stm32Flash(Device):
         if current & (1 << 16):
             self._start(current)
 
-    def _start(self, control: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _start(self, control: int) -> None: ...
 
     def _fail(self, bit: int) -> None:
         self.words[self.status_offset] = self.words.get(self.status_offset, 0) | bit
 
+    @abstractmethod
     def store_cell(self, offset: int, size: int, value: int) -> None:
         """A store to flash memory, ``offset`` from its start."""
-        raise NotImplementedError
 
 
 class Stm32F4F7Flash(Stm32Flash):

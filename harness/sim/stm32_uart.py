@@ -6,6 +6,7 @@ once, and the next one received is there as soon as the firmware took the last, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from harness.sim.device import Device
@@ -16,7 +17,7 @@ _RXNE, _TC, _TXE, _ORE = 1 << 5, 1 << 6, 1 << 7, 1 << 3
 _IDLE_READS = 64
 
 
-class Stm32Uart(Device):
+class Stm32Uart(Device, ABC):
     """What both register layouts share."""
 
     cr1 = 0x0C
@@ -122,11 +123,11 @@ class Stm32Uart(Device):
         if offset == self.cr1:
             self._interrupts()
 
-    def _load(self, offset: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _load(self, offset: int) -> int: ...
 
-    def _store(self, offset: int, value: int, mask: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _store(self, offset: int, value: int, mask: int) -> None: ...
 
 
 class Stm32UartV1(Stm32Uart):
