@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -32,7 +32,8 @@ class Estimate:
 @dataclass(frozen=True, slots=True)
 class MeasuredMinimum:
     """A bisected minimum. ``model`` is the file name. Sizes above ``largest_failing_bytes`` and below ``min_bytes``
-    were not tried: there the truth is not known."""
+    were not tried: there the truth is not known. ``record`` says where it stands; two that differ in nothing else are
+    one minimum, measured twice."""
 
     model: str
     sha256: str
@@ -40,6 +41,7 @@ class MeasuredMinimum:
     kernels: str
     min_bytes: int
     largest_failing_bytes: int | None = None
+    record: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def _comparison_dict(comparison: Comparison) -> dict[str, Any]:
         "model": minimum.model,
         "board": minimum.board,
         "kernels": minimum.kernels,
+        "record": minimum.record,
         "estimated_bytes": comparison.estimate.estimated_bytes,
         "min_bytes": minimum.min_bytes,
         "error_bytes": comparison.error_bytes,
@@ -166,7 +169,8 @@ def _estimate(path: Path, line: int, row: dict[str | None, Any]) -> Estimate:
 
 def compare_estimates(estimates: Sequence[Estimate], minima: Sequence[MeasuredMinimum]) -> EstimateReport:
     """Hold each estimate against every measured minimum of its model (by file name, stem or sha256) that its board and
-    kernels do not exclude."""
+    kernels do not exclude; against each once, however many records say it."""
+    minima = list(dict.fromkeys(minima))
     comparisons: list[Comparison] = []
     unmatched: list[Estimate] = []
     for estimate in estimates:

@@ -123,6 +123,7 @@ def _estimate_errors(path: Path, reconciled: Sequence[Reconciled]) -> EstimateRe
             record.kernels,
             record.search.min_bytes,
             record.search.largest_failing_bytes,
+            str(entry.path),
         )
         for entry in reconciled
         for record in (entry.record,)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from harness import __version__
+from harness.board.catalogue import BoardFileError, UnknownBoardError
 from harness.errors import ExitCode, HarnessError, ModelFileError
 from harness.model.graph import Model, joint_sha256
 from harness.plan.arena import ArenaPlan
@@ -33,6 +34,8 @@ from harness.record.schema import (
 )
 from harness.sweep.request import SweepRequest
 from harness.units import with_headroom
+
+_NO_BOARD = (UnknownBoardError.default_code, BoardFileError.default_code)
 
 
 @dataclass(slots=True)
@@ -72,8 +75,10 @@ class Draft:
 
     @property
     def is_identified(self) -> bool:
-        """Whether the model's bytes were read: a record of an unreadable file would say nothing."""
-        return bool(self.model.sha256)
+        """Whether the model's bytes were read and its board is one: a record of an unreadable file, or of a board that
+        nobody has, would say nothing."""
+        no_board = self.error is not None and self.error.code in _NO_BOARD
+        return bool(self.model.sha256) and not no_board
 
     def identify(self, models: Sequence[Model]) -> None:
         """``models`` are in one firmware and share its arena; usually there is one."""

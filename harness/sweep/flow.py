@@ -64,7 +64,7 @@ def _guarded(job: Job, request: SweepRequest, progress: Progress) -> Draft:
 
 
 def keep_record(draft: Draft) -> SweepRecord:
-    """Write the draft's record where the model could be read. A full disk is an error of the draft."""
+    """Write the draft's record where model and board are known. A full disk is an error of the draft."""
     record = draft.finish()
     if not draft.is_identified:
         return record

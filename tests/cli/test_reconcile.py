@@ -150,6 +150,23 @@ def test_estimates_are_held_against_the_minima(capsys: pytest.CaptureFixture[str
     assert "too small: an arena of that size does not work" in text
 
 
+def test_a_minimum_that_several_records_tell_counts_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Swept twice with one result, and once with another: two minima, each with the record that it stands in."""
+    swept = record()
+    assert swept.search is not None and swept.search.min_bytes is not None
+    larger = msgspec.structs.replace(swept.search, min_bytes=2 * swept.search.min_bytes, largest_failing_bytes=None)
+    records = {"a.json": swept, "b.json": swept, "c.json": msgspec.structs.replace(swept, search=larger)}
+    paths = [write(tmp_path / name, one) for name, one in records.items()]
+    estimates = tmp_path / "e.csv"
+    estimates.write_text(f"tool,model,bytes\nscope,hello_int8,{swept.search.min_bytes}\n")
+
+    report = json.loads(run(capsys, *paths, "--estimates", estimates, "--json")[1])["estimates"]
+
+    (tool,) = report["tools"]
+    assert (tool["count"], tool["exact"], tool["mean_abs_percent"]) == (2, 1, 25)
+    assert [comparison["record"] for comparison in report["comparisons"]] == [str(paths[0]), str(paths[2])]
+
+
 def test_estimates_of_no_measured_model_are_refused_with_the_names(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
