@@ -64,6 +64,7 @@ uint32_t capabilities() {
   const auto bit = [](Capability capability) { return 1u << static_cast<uint32_t>(capability); };
   uint32_t bits = bit(Capability::kMeasure) | bit(Capability::kBaud) | bit(Capability::kGuards);
   if (kHasProfilerEvents) bits |= bit(Capability::kProfile);
+  if (can_trace_operators()) bits |= bit(Capability::kOperatorDigests);
   if (interpreter_kind() == InterpreterKind::kRecording) bits |= bit(Capability::kAllocations);
   if (interpreter_kind() == InterpreterKind::kPreserveAll) bits |= bit(Capability::kTensorDigests);
   if (can_stage_inputs()) bits |= bit(Capability::kStagedInput);
@@ -234,6 +235,27 @@ void handle(const TensorDigestsRequest& request) {
   if (tensor_digests(request.first, &digests, rows)) answer(digests);
 }
 
+void handle(const OperatorDigestsRequest& request) {
+  if (!can_trace_operators()) {
+    refuse(RefusalReason::kUnsupported, "TFLM was built with TF_LITE_STRIP_ERROR_STRINGS, or several models");
+    return;
+  }
+  if (!ready()) return;
+  if (request.tensor != kOwnOutputs && !has_tensor(request.tensor)) {
+    refuse(RefusalReason::kBadRequest, "no such tensor");
+    return;
+  }
+  if (request.run != 0) {
+    say_working(Stage::kProfile);
+    if (!trace_operators(request.tensor)) {
+      refuse(RefusalReason::kWrongState, "Invoke failed, or the inputs could not be set");
+      return;
+    }
+  }
+  uint64_t digests[kMaxOperatorDigestsDigests];
+  answer(operator_digests(request.first, digests));
+}
+
 void handle(const FaultRequest& request) {
   answer(fault_record());
   if (request.clear != 0) clear_fault();
@@ -337,6 +359,8 @@ void dispatch(const ReceivedFrame& frame) {
       return read_and_handle<ReadRequest>(frame);
     case MessageType::kTensorDigestsRequest:
       return read_and_handle<TensorDigestsRequest>(frame);
+    case MessageType::kOperatorDigestsRequest:
+      return read_and_handle<OperatorDigestsRequest>(frame);
     case MessageType::kFaultRequest:
       return read_and_handle<FaultRequest>(frame);
     case MessageType::kResetRequest:

@@ -29,10 +29,20 @@ namespace harness {
 namespace {
 
 #if HARNESS_INTERPRETER == 1
-using Interpreter = tflite::RecordingMicroInterpreter;
+using TflmInterpreter = tflite::RecordingMicroInterpreter;
 #else
-using Interpreter = tflite::MicroInterpreter;
+using TflmInterpreter = tflite::MicroInterpreter;
 #endif
+
+class Interpreter : public TflmInterpreter {
+ public:
+  using TflmInterpreter::TflmInterpreter;
+
+  // A tensor of the subgraph that runs, the main one between operators. GetTensor() is for preserved tensors only.
+  const TfLiteEvalTensor* present_tensor(int index) const {
+    return this->context().GetEvalTensor(&this->context(), index);
+  }
+};
 #if HARNESS_INTERPRETER == 2 && HARNESS_MODELS > 1
 #error "TFLM's linear planner gives the second model the first one's offsets"
 #endif
@@ -45,6 +55,8 @@ alignas(Interpreter) uint8_t g_interpreter_storage[kModelCount][sizeof(Interpret
 Interpreter* g_interpreters[kModelCount];  // in the order of their setup
 uint8_t g_present = 0;                     // the model that ran last: its inputs and outputs are in the arena
 EventProfiler g_profiler;
+
+uint16_t g_watched = 0;  // the tensor of a trace
 
 enum class Outcome : uint8_t { kNone, kFailed, kWorked };
 Outcome g_outcome = Outcome::kNone;
@@ -168,6 +180,29 @@ bool make_present(uint8_t model) {
   const bool ok = g_interpreters[model]->Reset() == kTfLiteOk && set_inputs(model) && timed_invoke(model, &taken);
   enter_stage(Stage::kReady);
   return ok;
+}
+
+uint64_t digest_tensor(const TfLiteEvalTensor* eval, uint64_t digest) {
+  size_t bytes = 0;
+  if (eval == nullptr || eval->data.data == nullptr || eval->dims == nullptr ||
+      tflite::TfLiteEvalTensorByteLength(eval, &bytes) != kTfLiteOk) {
+    return digest;
+  }
+  return fnv1a(static_cast<const uint8_t*>(eval->data.data), bytes, digest);
+}
+
+uint64_t digest_outputs_of(uint16_t operator_index) {
+  const auto* outputs = tflite::GetModel(kModels[0])->subgraphs()->Get(0)->operators()->Get(operator_index)->outputs();
+  uint64_t digest = kFnvOffset;
+  if (outputs == nullptr) return digest;
+  for (uint32_t i = 0; i < outputs->size(); ++i) {
+    digest = digest_tensor(g_interpreters[0]->present_tensor(outputs->Get(i)), digest);
+  }
+  return digest;
+}
+
+uint64_t digest_watched(uint16_t) {
+  return digest_tensor(g_interpreters[0]->present_tensor(g_watched), kFnvOffset);
 }
 
 GuardState check_guards(uint32_t* offset) {
@@ -317,13 +352,46 @@ bool run_profile() {
 Profile profile_rows(uint16_t first, ProfileRow* rows) {
   Profile answer = {};
   answer.first = first;
-  answer.total = g_profiler.kept();
+  answer.total = g_profiler.events_kept();
   answer.events = g_profiler.seen();
   answer.invoke_cycles = g_profiled_cycles;
   answer.rows = rows;
   for (uint16_t i = first; i < answer.total && answer.rows_count < kMaxProfileRows; ++i) {
     const EventProfiler::Event& event = g_profiler.event(i);
     rows[answer.rows_count++] = ProfileRow{event.tag, event.cycles};
+  }
+  return answer;
+}
+
+bool can_trace_operators() { return kHasProfilerEvents && kModelCount == 1; }
+
+bool has_tensor(uint16_t tensor) { return tensor < kTensorCounts[0]; }
+
+bool trace_operators(uint16_t tensor) {
+  uint64_t taken = 0;
+  bool ok = set_inputs(0);
+  if (ok) {
+    enter_stage(Stage::kProfile);
+    const bool own = tensor == kOwnOutputs;
+    g_watched = tensor;
+    g_profiler.trace(own ? digest_outputs_of : digest_watched,
+                     own ? EventProfiler::Moment::kAfter : EventProfiler::Moment::kBefore);
+    ok = timed_invoke(0, &taken);
+    g_profiler.stop();
+    if (!own) g_profiler.keep_digest(digest_watched(0));
+  }
+  enter_stage(Stage::kReady);
+  return ok;
+}
+
+OperatorDigests operator_digests(uint16_t first, uint64_t* digests) {
+  OperatorDigests answer = {};
+  answer.first = first;
+  answer.total = g_profiler.digests_kept();
+  answer.made = answer.total == 0 ? 0 : g_profiler.seen();
+  answer.digests = digests;
+  for (uint16_t i = first; i < answer.total && answer.digests_count < kMaxOperatorDigestsDigests; ++i) {
+    digests[answer.digests_count++] = g_profiler.digest(i);
   }
   return answer;
 }
@@ -370,12 +438,7 @@ bool tensor_digests(uint16_t first, TensorDigests* digests, TensorDigestRow* row
     for (uint16_t tensor = 0; tensor < kTensorCounts[subgraph]; ++tensor, ++at) {
       if (at < first || digests->rows_count >= kMaxTensorDigestRows) continue;
       const TfLiteEvalTensor* eval = g_interpreters[0]->GetTensor(tensor, subgraph);
-      size_t bytes = 0;
-      uint64_t digest = 0;
-      if (eval != nullptr && eval->data.data != nullptr && eval->dims != nullptr &&
-          tflite::TfLiteEvalTensorByteLength(eval, &bytes) == kTfLiteOk) {
-        digest = fnv1a(static_cast<const uint8_t*>(eval->data.data), bytes);
-      }
+      const uint64_t digest = eval == nullptr ? 0 : digest_tensor(eval, kFnvOffset);
       rows[digests->rows_count++] = TensorDigestRow{static_cast<uint8_t>(subgraph), tensor, digest};
     }
   }

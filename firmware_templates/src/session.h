@@ -23,6 +23,12 @@ Profile profile_rows(uint16_t first, ProfileRow* rows);
 bool restart_state();
 
 bool recorded_allocations(Allocations* allocations, AllocationRow* rows);
+// Digests at each operator of one Invoke: of its outputs, or of one tensor. One model only.
+bool can_trace_operators();
+bool has_tensor(uint16_t tensor);
+bool trace_operators(uint16_t tensor);
+OperatorDigests operator_digests(uint16_t first, uint64_t* digests);
+
 bool tensor_digests(uint16_t first, TensorDigests* digests, TensorDigestRow* rows);
 
 // Bytes of an output or input of the finished trial; null where there is none.

@@ -84,6 +84,15 @@ _OPTIONS = (
 )
 
 
+#: For the commands that run a model for its numbers: sweep and measure.
+no_reuse_option = click.option(
+    "--preserve-all-tensors",
+    "no_reuse",
+    is_flag=True,
+    help="Compare the outputs with those of a firmware that reuses no memory; one more flash.",
+)
+
+
 def run_options(command: _F) -> _F:
     """Decorates a command with the options that say how a model is run."""
     for option in reversed(_OPTIONS):
@@ -119,11 +128,14 @@ def _require_shareable(models: tuple[Path, ...], options: dict[str, Any], varian
             "--shared-arena measures no times: those of several models together would be no model's",
             remedy="leave --runs away; harness measure times each model alone",
         )
-    if "preserve_all" in {options["interpreter"], *(variant.get("interpreter") for variant in variants)}:
+    if options["no_reuse"] or "preserve_all" in {
+        options["interpreter"],
+        *(variant.get("interpreter") for variant in variants),
+    }:
         raise UsageError(
             "several models cannot share an arena with preserve_all: TFLM's linear planner gives the second model the "
             "first one's offsets",
-            remedy="take --interpreter plain or recording",
+            remedy="take --interpreter plain or recording, and compare each model alone with --preserve-all-tensors",
         )
 
 
@@ -137,7 +149,9 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
     if transcript and total > 1:
         transcript = transcript.with_name(f"{transcript.stem}-{number}{transcript.suffix}")
     own = {
-        name: options[name] for name in ("step_bytes", "runs", "certify", "arena_bytes", "headroom") if name in options
+        name: options[name]
+        for name in ("step_bytes", "runs", "certify", "arena_bytes", "headroom", "no_reuse")
+        if name in options
     }
     return SweepRequest(
         model_path=path,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.finite import FiniteRange
-from harness.cli.model_runs import requests_of, run_models, run_options
+from harness.cli.model_runs import no_reuse_option, requests_of, run_models, run_options
 
 
 @click.command()
@@ -23,6 +23,7 @@ from harness.cli.model_runs import requests_of, run_models, run_options
 )
 @click.option("--runs", type=click.IntRange(0, 1_000_000), help="Timed runs (default: 10 on a chip, 0 on the host).")
 @click.option("--certify", is_flag=True, help="Prove the minimum in two firmwares with a constant arena.")
+@no_reuse_option
 @click.option(
     "--strategy",
     type=click.Choice(["guided", "reflash"]),

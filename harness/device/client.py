@@ -209,6 +209,22 @@ class Device:
         rows: list[wire.TensorDigestRow] = self._pieces(wire.TensorDigestsRequest, wire.TensorDigests, "rows", deadline)
         return {(row.subgraph, row.tensor): row.digest for row in rows}
 
+    def operator_digests(self, deadline: Deadline, *, tensor: int = wire.OWN_OUTPUTS) -> tuple[list[int], int]:
+        """Invoke once: FNV-1a-64 of each operator's outputs, right after it; with ``tensor``, of that tensor right
+        before each operator and at the end. The second value says how many there were: a device may keep fewer. Raises
+        UnsupportedError where the device is older than protocol 1.2, or its TFLM sends no profiler events."""
+        answer = self._ask(wire.OperatorDigestsRequest(1, 0, tensor), wire.OperatorDigests, deadline)
+        digests = list(answer.digests)
+        while len(digests) < answer.total:
+            request = wire.OperatorDigestsRequest(0, len(digests), tensor)
+            more = self._ask(request, wire.OperatorDigests, deadline)
+            if not more.digests:
+                raise DeviceError(
+                    f"the device keeps {answer.total} digests and gave {len(digests)}", remedy="run again"
+                )
+            digests += more.digests
+        return digests, answer.made
+
     def fault(self, deadline: Deadline, *, clear: bool = True) -> wire.FaultRecord:
         return self._ask(wire.FaultRequest(int(clear)), wire.FaultRecord, deadline)
 

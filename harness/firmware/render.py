@@ -90,9 +90,10 @@ def tensor_bytes(model: Model, index: int) -> int:
 
 
 def profile_events(*models: Model) -> int:
-    """How many profiler events the firmware keeps: those of one Invoke of each, in steps; loops may have more."""
-    operators = sum(len(subgraph.operators) for model in models for subgraph in model.subgraphs)
-    return next((step for step in _EVENT_STEPS if operators <= step), _EVENT_STEPS[-1])
+    """How many profiler events, or digests of one tensor around each operator, the firmware keeps: those of one Invoke
+    of each, in steps; loops may have more."""
+    around = 1 + sum(len(subgraph.operators) for model in models for subgraph in model.subgraphs)
+    return next((step for step in _EVENT_STEPS if around <= step), _EVENT_STEPS[-1])
 
 
 def resource_variables(*models: Model) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from harness.errors import UnfitModelError
 from harness.model.graph import Model
+from harness.model.reader import parse_model
 
 METADATA_NAME = "OfflineMemoryAllocation"
 #: kOnlinePlannedBuffer: the planner decides.
@@ -38,6 +39,21 @@ def offline_offsets(model: Model) -> list[int] | None:
             raise _unfit(f"the offline plan says {count} offsets and holds {words - _HEADER_WORDS}")
         offsets = list(struct.unpack_from(f"<{count}i", data, 12))
     return offsets
+
+
+def without_offline_plan(model: Model) -> Model:
+    """The model with all its tensors left to the planner; itself where they are. Only the offsets in the metadata are
+    other bytes: the file keeps its layout. Raises UnfitModelError as ``offline_offsets``."""
+    offsets = offline_offsets(model)
+    if offsets is None or all(offset == ONLINE for offset in offsets):
+        return model
+    data = bytearray(model.data)
+    online = struct.pack(f"<{len(offsets)}i", *[ONLINE] * len(offsets))
+    for metadata in model.metadata:
+        if metadata.name == METADATA_NAME:
+            start = model.buffers[metadata.buffer].offset + 4 * _HEADER_WORDS
+            data[start : start + len(online)] = online
+    return parse_model(bytes(data), model.path, lenient=True)
 
 
 def _unfit(cause: str) -> UnfitModelError:

@@ -10,7 +10,8 @@ from harness.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class FlashImage:
-    """What is put on a board. ``segments`` are (address, bytes); the host board takes the model itself, no segments.
+    """What is put on a board. ``segments`` are (address, bytes); the host board takes the model itself, no segments,
+    and runs it with ``interpreter`` (empty: its own).
 
     ``build_id`` is what the firmware answers in its hello: 32 hex digits.
     """
@@ -19,6 +20,7 @@ class FlashImage:
     model_sha256: str
     segments: tuple[tuple[int, bytes], ...] = ()
     model_path: str = ""
+    interpreter: str = ""
 
 
 class Probe(Protocol):

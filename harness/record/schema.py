@@ -159,6 +159,46 @@ class CertificateRecord(msgspec.Struct, frozen=True):
     flashes: int
 
 
+class OverwrittenRecord(msgspec.Struct, frozen=True):
+    """A tensor of the main subgraph that an operator wrote over while it was still needed."""
+
+    tensor: int
+    name: str
+    by_operator: int
+    by_name: str
+
+
+class OperatorDifferenceRecord(msgspec.Struct, frozen=True):
+    """The first operator of the main subgraph whose outputs differ; ``operator`` None: those of each are the same, and
+    an output of the model was written over afterwards. ``outputs`` are its tensors' names. ``overwritten`` None: no
+    other operator had written over its inputs when it began."""
+
+    operator: int | None = None
+    name: str = ""
+    outputs: tuple[str, ...] = ()
+    overwritten: OverwrittenRecord | None = None
+
+
+class NoReuseRecord(msgspec.Struct, frozen=True):
+    """The outputs of the firmware under test against those of the same one with preserve_all_tensors, which reuses no
+    memory. ``verdict``: equal | different | not_run. ``detail``: why it was not run, or why no operator is named.
+    ``planned_bytes`` is the smallest arena without reuse by the plan, ``arena_bytes`` the one it ran in. ``vectors``
+    inferences were compared; ``differing_vector`` (from 0) is the first that differs. ``offline_plan_removed``: the
+    model's offline memory plan was left out, as TFLM has none without reuse."""
+
+    verdict: str
+    detail: str = ""
+    arena_bytes: int | None = None
+    planned_bytes: int | None = None
+    build_id: str = ""
+    output_digest: str = ""
+    vectors: int = 0
+    differing_vector: int | None = None
+    first_difference: OperatorDifferenceRecord | None = None
+    offline_plan_removed: bool = False
+    flashes: int = 0
+
+
 class SoakDeviationRecord(msgspec.Struct, frozen=True):
     """The first run that was not as the others. It is one of ``first_run`` … ``last_run`` (counted from 0; equal where
     it is known exactly). ``what``: outputs | used_bytes | cycles | stack | guard | fill | restart | invoke_failed |
@@ -320,6 +360,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     timing: TimingRecord | None = None
     recommendation: RecommendationRecord | None = None
     certificate: CertificateRecord | None = None
+    no_reuse: NoReuseRecord | None = None
     soak: SoakRecord | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0

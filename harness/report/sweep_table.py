@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.record.schema import ReferenceRecord, SweepRecord, TrialRecord
+from harness.record.schema import NoReuseRecord, ReferenceRecord, SweepRecord, TrialRecord
 from harness.report.arena_snippet import arena_snippet
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
@@ -76,6 +76,8 @@ def _lines(record: SweepRecord) -> Iterator[str]:
     yield from _minimum_lines(record)
     if record.certificate:
         yield certificate_line(record.certificate)
+    if record.no_reuse:
+        yield _no_reuse_line(record.no_reuse)
     if record.soak:
         yield from soak_lines(record.soak)
     if record.reference:
@@ -109,6 +111,19 @@ def _minimum_lines(record: SweepRecord) -> Iterator[str]:
 
 def _why(trial: TrialRecord) -> str:
     return f"{trial.reason}" + (f" ({safe_text(trial.detail)})" if trial.detail else "")
+
+
+def _no_reuse_line(compared: NoReuseRecord) -> str:
+    count = f"{compared.vectors} inferences" if compared.vectors > 1 else "1 inference"
+    flashes = "1 flash" if compared.flashes == 1 else f"{compared.flashes} flashes"
+    without_plan = ", and without the model's offline plan" if compared.offline_plan_removed else ""
+    if compared.verdict == "not_run":
+        return f"not compared with a run without reuse of memory: {safe_text(compared.detail, 500)}"
+    arena = format_size(compared.arena_bytes or 0)
+    how = f"{count} with preserve_all_tensors in {arena}{without_plan}; {flashes}"
+    if compared.verdict == "equal":
+        return f"without reuse of memory the outputs are the same ({how})"
+    return f"WITHOUT REUSE OF MEMORY THE OUTPUTS ARE OTHERS ({how})"
 
 
 def _reference_lines(record: SweepRecord) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.deadline import Deadline
-from harness.device.bench import TrialRun
+from harness.device.bench import Bench, TrialRun
 from harness.device.client import Device, UnsupportedError
 from harness.errors import DeviceError, DoesNotFitError, HarnessError, LinkError, UnfitModelError
 from harness.trial import Reason, Trial
@@ -38,6 +38,15 @@ def ample_sizes(predicted_bytes: int, capacity_bytes: int) -> Iterator[int]:
     second = min(capacity, max(_SECOND_LEAST_BYTES, align_up(_SECOND_FACTOR * first, 16)))
     if second > first:
         yield second
+
+
+def ample_run(bench: Bench, sizes: Iterator[int], deadline: Deadline) -> TrialRun:
+    """The first run that works, or the last that does not: a size that was too low is followed by a larger one."""
+    for size in sizes:
+        run = bench.run(size, None, deadline)
+        if run.trial.reason is not Reason.ALLOC_FAILED:
+            break
+    return run
 
 
 def tflm_log(device: Device, deadline: Deadline) -> str:

@@ -25,6 +25,7 @@ from harness.record.schema import (
     LinkRecord,
     MeasuredRecord,
     ModelIdentity,
+    NoReuseRecord,
     RecommendationRecord,
     ReferenceRecord,
     SearchRecord,
@@ -61,6 +62,7 @@ class Draft:
     link: LinkRecord | None = None
     timing: TimingRecord | None = None
     certificate: CertificateRecord | None = None
+    no_reuse: NoReuseRecord | None = None
     soak: SoakRecord | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
@@ -121,6 +123,7 @@ class Draft:
             timing=self.timing,
             recommendation=self._recommendation(),
             certificate=self.certificate,
+            no_reuse=self.no_reuse,
             soak=self.soak,
             warnings=tuple(_unicode(warning) for warning in self.warnings),
             seconds=round(time.monotonic() - self._started_s, 3),

@@ -17,6 +17,7 @@ from harness.sweep.agreement import require_agreement
 from harness.sweep.certificate import certify
 from harness.sweep.draft import Draft
 from harness.sweep.measuring import measure_session
+from harness.sweep.no_reuse import compare_without_reuse, require_comparable, require_no_overlap
 from harness.sweep.reflash import ReflashBench
 from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.sweep.session import Session, open_session
@@ -79,6 +80,7 @@ def keep_record(draft: Draft) -> SweepRecord:
 
 
 def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
+    require_comparable(request)
     with (
         open_session(request, progress, draft) as session,
         Journal(request.results / "journal", session.identity, JournalEntry) as journal,
@@ -102,9 +104,13 @@ def _sweep(request: SweepRequest, progress: Progress, draft: Draft) -> None:
         if not result.is_monotonic:
             draft.warnings.append("the answers are not monotonic: a larger arena failed where a smaller one worked")
         _measure(session, series)
+        if request.no_reuse and series.measured:
+            digest = int(series.measured.output_digest, 16)
+            draft.no_reuse = compare_without_reuse(session, series.ample_bytes, digest)
         if request.certify:
             draft.certificate = certify(session, series)
         draft.journal = journal.path
+    require_no_overlap(request, draft.no_reuse)
     require_agreement(draft.reference, request.tolerance_steps)
 
 
@@ -117,13 +123,17 @@ def _measure(session: Session, series: TrialSeries) -> None:
 
 
 def _measure_only(request: SweepRequest, progress: Progress, draft: Draft) -> None:
+    require_comparable(request)
     with open_session(request, progress, draft) as session:
         progress.stage("ample run")
         run, ample_bytes = session.run_ample()
         draft.measured, draft.reference = session.observation.take(run)
         digest = int(draft.measured.output_digest, 16)
         draft.timing = measure_session(session, ample_bytes, digest, request.arena_bytes)
+        if request.no_reuse:
+            draft.no_reuse = compare_without_reuse(session, ample_bytes, digest)
         draft.link = evidence.link_record(session.device.counts)
+    require_no_overlap(request, draft.no_reuse)
     require_agreement(draft.reference, request.tolerance_steps)
 
 

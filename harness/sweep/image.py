@@ -54,6 +54,9 @@ class Firmware(Protocol):
         """``predicted_bytes``: the smallest arena that has to have room, by the plan. ``others`` share the arena with
         ``model``."""
 
+    def without_reuse(self) -> Firmware:
+        """The same build with preserve_all_tensors, the arena in whatever place has room."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostFirmware:
@@ -69,7 +72,10 @@ class HostFirmware:
         package = metadata.version("tflite-micro")
         identity = f"host {package} {self.interpreter} {model.sha256}"
         build_id = hashlib.sha256(identity.encode()).hexdigest()[:32]
-        return Program(FlashImage(build_id=build_id, model_sha256=model.sha256, model_path=model.path))
+        return Program(FlashImage(build_id, model.sha256, model_path=model.path, interpreter=self.interpreter))
+
+    def without_reuse(self) -> HostFirmware:
+        return replace(self, target=_preserving(self.target), interpreter=PlanInterpreter.PRESERVE_ALL.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,14 @@ class CrossFirmware:
         config = replace(self._config(arena_bytes, region), static_arena=True)
         return self._built(model, others, config, f"-static-{arena_bytes}")
 
+    def without_reuse(self) -> CrossFirmware:
+        return replace(
+            self,
+            target=_preserving(self.target),
+            interpreter=PlanInterpreter.PRESERVE_ALL.value,
+            build=replace(self.build, arena_region=""),
+        )
+
     def _config(self, capacity_bytes: int, region: str) -> FirmwareConfig:
         return FirmwareConfig(
             capacity_bytes,
@@ -117,6 +131,10 @@ class CrossFirmware:
         name = f"{self.board.name}-{sha256[:12]}-{self.target.kernels.value}-{self.interpreter}-{place}{suffix}"
         built = build_firmware(model, self.board, self.library, config, self.folder / name, others=others)
         return Program(FlashImage(built.build_id, sha256, built.segments, model.path), built)
+
+
+def _preserving(target: PlanTarget) -> PlanTarget:
+    return replace(target, interpreter=PlanInterpreter.PRESERVE_ALL)
 
 
 def firmware_for(board: Board, request: SweepRequest) -> Firmware:

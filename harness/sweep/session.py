@@ -23,14 +23,14 @@ from harness.plan.shared import SharedPlan, plan_models
 from harness.rig.opening import OpenRig, RigOptions, open_rig
 from harness.sweep import evidence
 from harness.sweep.agreement import OutputComparison
-from harness.sweep.ample import ample_failure, ample_sizes, tflm_log
+from harness.sweep.ample import ample_failure, ample_run, ample_sizes, tflm_log
 from harness.sweep.boot import meet
 from harness.sweep.draft import Draft
 from harness.sweep.image import Firmware, Program, firmware_for
 from harness.sweep.observation import Observation
 from harness.sweep.request import Progress, Strategy, SweepRequest
 from harness.sweep.vectors import vectors_for
-from harness.trial import Outcome, Reason
+from harness.trial import Outcome
 from harness.units import align_down
 from harness.wire import messages as wire
 from harness.wire.messages import BOOT_LINE_PREFIX
@@ -114,12 +114,9 @@ class Session:
 
     def run_ample(self) -> tuple[TrialRun, int]:
         """The ample run and its size, without a search around it. Raises the reason when the model does not run."""
-        for size in self.ample_sizes():
-            run = self.bench.run(size, None, self.deadline)
-            if run.trial.outcome is Outcome.WORKS:
-                return run, size
-            if run.trial.reason is not Reason.ALLOC_FAILED:
-                break
+        run = ample_run(self.bench, self.ample_sizes(), self.deadline)
+        if run.trial.outcome is Outcome.WORKS:
+            return run, run.trial.arena_bytes
         raise ample_failure(run, tflm_log(self.device, self.deadline) if run.report else "")
 
 

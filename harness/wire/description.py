@@ -113,5 +113,6 @@ def describe() -> ProtocolDescription:
             "UNKNOWN_U32": messages.UNKNOWN_U32,
             "UNKNOWN_U64": messages.UNKNOWN_U64,
             "ALL_INPUTS": messages.ALL_INPUTS,
+            "OWN_OUTPUTS": messages.OWN_OUTPUTS,
         },
     )

@@ -1,4 +1,4 @@
-"""The messages of protocol 1.1: what host and device say to each other.
+"""The messages of protocol 1.2: what host and device say to each other.
 
 The host asks, the device answers with the same nonce and sequence number. A repeated request (same nonce and sequence)
 is not carried out again: the device repeats its last answer. Before and during work that takes time (trial, measure,
@@ -6,7 +6,7 @@ profile) a device sends ``Working``; it is not an answer. A request whose nonce 
 since boot is answered with ``Refused(NO_SESSION)``: that is how the host learns of a reboot. What a device cannot do
 it answers with ``Refused(UNSUPPORTED)``.
 
-At boot a device prints one line of text between zero bytes: ``\\0tflm-harness 1.1 board=… build=…\\r\\n\\0``.
+At boot a device prints one line of text between zero bytes: ``\\0tflm-harness 1.2 board=… build=…\\r\\n\\0``.
 
 Later minor versions append fields with defaults, add messages and add values to enumerations; they change nothing that
 is here. ``HelloRequest``, ``Refused`` and the frame format are the same in every major version.
@@ -23,7 +23,7 @@ from harness.wire.fields import encode_record as encode_message
 from harness.wire.frame import Frame
 
 PROTOCOL_MAJOR = 1
-PROTOCOL_MINOR = 1
+PROTOCOL_MINOR = 2
 
 #: How the boot line begins; a terminal shows it, the host may use it to notice a reboot.
 BOOT_LINE_PREFIX = "tflm-harness "
@@ -33,6 +33,8 @@ UNKNOWN_U32 = 0xFFFFFFFF
 UNKNOWN_U64 = 0xFFFFFFFFFFFFFFFF
 #: ``SetInput.index`` for all inputs.
 ALL_INPUTS = 0xFF
+#: ``OperatorDigestsRequest.tensor`` for the outputs of each operator.
+OWN_OUTPUTS = 0xFFFF
 
 
 class Stage(OpenEnum):
@@ -90,6 +92,7 @@ class Capability(OpenEnum):
     BAUD = 5
     GUARDS = 6
     RETRIAL_WITHOUT_RESET = 7
+    OPERATOR_DIGESTS = 8
     UNKNOWN = 255
 
 
@@ -625,6 +628,30 @@ class SelfTestRequest:
 @dataclass(frozen=True, slots=True)
 class SelfTesting:
     kind: Annotated[SelfTest, U8]
+
+
+@message(0x14)
+@dataclass(frozen=True, slots=True)
+class OperatorDigestsRequest:
+    """``run`` 1: Invoke once, from the inputs that are set and the state that is there, and keep a digest (FNV-1a-64)
+    for each operator of the main subgraph; then answer those from ``first``. ``tensor`` OWN_OUTPUTS: of the operator's
+    output tensors, in order, right after it. Otherwise of that tensor of the main subgraph, right before each operator
+    and once more at the end. After a trial, in the same boot; a profile is forgotten. Since protocol 1.2."""
+
+    run: Annotated[int, U8]
+    first: Annotated[int, U16] = 0
+    tensor: Annotated[int, U16] = OWN_OUTPUTS
+
+
+@message(0x94, answers=OperatorDigestsRequest)
+@dataclass(frozen=True, slots=True)
+class OperatorDigests:
+    """``made`` counts the digests of the run, ``total`` those that were kept."""
+
+    first: Annotated[int, U16]
+    total: Annotated[int, U16]
+    made: Annotated[int, U16]
+    digests: Annotated[tuple[int, ...], Array(U64, 28)]
 
 
 @message(0xFE)

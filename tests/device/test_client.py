@@ -33,7 +33,7 @@ def test_hello_is_found_behind_garbage_and_boot_text() -> None:
     device.boot()
     client = Device(FakeLink(device), nonces=nonces(), policy=QUICK, on_text=texts.append)
     assert client.hello(soon()).board == "fake"
-    assert texts == [f"tflm-harness 1.1 board=fake build={'ab' * 16}"]
+    assert texts == [f"tflm-harness 1.2 board=fake build={'ab' * 16}"]
     assert client.counts.damaged == 1
 
 
@@ -103,7 +103,7 @@ def test_another_major_version_is_refused_with_both_numbers() -> None:
     device = FakeDevice(major=2, minor=3)
     device.boot()
     client = Device(FakeLink(device), nonces=nonces(), policy=QUICK)
-    with pytest.raises(VersionMismatchError, match=r"speaks protocol 2\.3, this harness 1\.1"):
+    with pytest.raises(VersionMismatchError, match=r"speaks protocol 2\.3, this harness 1\.2"):
         client.hello(soon())
 
 

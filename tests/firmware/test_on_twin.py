@@ -112,7 +112,7 @@ def test_a_trial_on_every_modelled_board(bench: Callable[..., Bench], board: str
     assert hello.capacity_bytes == 16384
     assert hello.base_address == b.image.arena_address
     assert (hello.input_count, hello.output_count) == (1, 1)
-    assert b.lines[-1] == f"tflm-harness 1.1 board={board} build={b.image.build_id}"
+    assert b.lines[-1] == f"tflm-harness 1.2 board={board} build={b.image.build_id}"
     environment = b.device.environment(soon())
     assert environment.core_clock_hz == load_hardware_board(board).clock.core_hz
     assert environment.stack_bytes == 8192

@@ -100,6 +100,7 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
         trial_timeout_s: float = 120.0,
         resume: bool = False,
         reference: bool = False,
+        library: Path | None = None,
         progress: Progress | None = None,
         job: Callable[[SweepRequest, Progress], Draft] = sweep_model,
         **choices: Any,
@@ -107,7 +108,7 @@ def sweep(fake_library: Path, tmp_path: Path) -> Callable[..., SweepRecord]:
         path = tmp_path / "small.tflite"
         path.write_bytes(model or small_model(steer))
         before = os.environ.get("HARNESS_TFLM")
-        os.environ["HARNESS_TFLM"] = str(fake_library)
+        os.environ["HARNESS_TFLM"] = str(library or fake_library)
         try:
             name = f"sim:{board}"
             request = SweepRequest(

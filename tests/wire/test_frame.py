@@ -77,7 +77,7 @@ def test_boot_text_before_a_frame_is_text_and_the_frame_is_found() -> None:
     assert found[0] == Noise(b"\xff\xfe", "shorter than a frame") or isinstance(found[0], Noise)
     assert isinstance(found[1], Noise)
     assert found[1].is_text
-    assert found[1].text == "tflm-harness 1.1 board=host build=00000000000000000000000000000000"
+    assert found[1].text == "tflm-harness 1.2 board=host build=00000000000000000000000000000000"
     assert found[2] == frame
 
 
@@ -124,7 +124,7 @@ def test_an_announced_count_beyond_the_limit_is_an_error_of_the_link() -> None:
 
 
 def test_an_unknown_message_type_is_an_error_of_the_link() -> None:
-    with pytest.raises(LinkError, match=r"0x7d is not known to protocol 1\.1"):
+    with pytest.raises(LinkError, match=r"0x7d is not known to protocol 1\.2"):
         from_frame(Frame(1, 1, 0x7D, b""))
 
 

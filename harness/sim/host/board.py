@@ -47,7 +47,7 @@ class HostBoard:
                 "model_path": str(Path(image.model_path).resolve()),
                 "build_id": image.build_id,
                 "model_sha256": image.model_sha256,
-                "interpreter": self._interpreter,
+                "interpreter": image.interpreter.upper() or self._interpreter,
             },
             deadline,
         )

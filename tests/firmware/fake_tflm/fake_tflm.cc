@@ -28,27 +28,15 @@ void print(const char* format, ...) {
   for (;;) asm volatile("nop");
 }
 
-uint32_t u32(const uint8_t* at) {
-  uint32_t value;
-  memcpy(&value, at, 4);
-  return value;
-}
+using fake::element;
+using fake::field;
+using fake::follow;
+using fake::length;
+using fake::u32;
 
-// The field of a flatbuffer table, or null: a vtable lies before the table, two bytes per field behind its header.
-const uint8_t* field(const uint8_t* table, int number) {
-  const uint8_t* vtable = table - static_cast<int32_t>(u32(table));
-  uint16_t size, offset;
-  memcpy(&size, vtable, 2);
-  if (4 + 2 * number >= size) return nullptr;
-  memcpy(&offset, vtable + 4 + 2 * number, 2);
-  return offset == 0 ? nullptr : table + offset;
-}
-const uint8_t* follow(const uint8_t* at) { return at == nullptr ? nullptr : at + u32(at); }
-uint32_t length(const uint8_t* vector) { return vector == nullptr ? 0 : u32(vector); }
-const uint8_t* element(const uint8_t* vector, uint32_t index) { return follow(vector + 4 + 4 * index); }
-
-// schema.fbs: Model.subgraphs 2, .description 3, .buffers 4; SubGraph.tensors 0, .inputs 1, .outputs 2, .operators 3;
-// Tensor.shape 0, .type 1, .buffer 2; Buffer.data 0.
+// schema.fbs: Model.subgraphs 2, .description 3, .buffers 4, .metadata 6; SubGraph.tensors 0, .inputs 1, .outputs 2,
+// .operators 3; Tensor.shape 0, .type 1, .buffer 2; Buffer.data 0; Operator.inputs 1, .outputs 2; Metadata.name 0,
+// .buffer 1.
 const uint8_t* subgraph_of(const uint8_t* model) { return element(follow(field(follow(model), 2)), 0); }
 
 const uint8_t* tensor_of(const uint8_t* model, uint32_t index) {
@@ -72,11 +60,42 @@ uint32_t bytes_of(const uint8_t* tensor) {
 // The schema's float32 is 0 and TfLiteType's is 1; the integers that the tests use have one number in both.
 TfLiteType lite_type(int type) { return type == 0 ? kTfLiteFloat32 : static_cast<TfLiteType>(type); }
 
+const uint8_t* buffer_data(const uint8_t* model, uint32_t index) {
+  return follow(field(element(follow(field(follow(model), 4)), index), 0));
+}
+
 bool is_constant(const uint8_t* model, const uint8_t* tensor) {
   const uint8_t* index = field(tensor, 2);
   const uint8_t* buffers = follow(field(follow(model), 4));
   if (index == nullptr || u32(index) >= length(buffers)) return false;
-  return length(follow(field(element(buffers, u32(index)), 0))) != 0;
+  return length(buffer_data(model, u32(index))) != 0;
+}
+
+// The vector of bytes of the offline plan, or null: three words, then one offset for each tensor.
+const uint8_t* offline_plan(const uint8_t* model) {
+  const uint8_t* entries = follow(field(follow(model), 6));
+  for (uint32_t i = 0; i < length(entries); ++i) {
+    const uint8_t* entry = element(entries, i);
+    const uint8_t* name = follow(field(entry, 0));
+    const uint8_t* buffer = field(entry, 1);
+    if (name == nullptr || buffer == nullptr) continue;
+    if (strcmp(reinterpret_cast<const char*>(name + 4), "OfflineMemoryAllocation") == 0) {
+      return buffer_data(model, u32(buffer));
+    }
+  }
+  return nullptr;
+}
+
+// -1: not placed offline.
+int32_t offline_offset(const uint8_t* plan, uint32_t tensor) {
+  return plan == nullptr ? -1 : static_cast<int32_t>(u32(plan + 4 + 12 + 4 * tensor));
+}
+
+bool contains(const uint8_t* vector, uint32_t value) {
+  for (uint32_t i = 0; i < length(vector); ++i) {
+    if (u32(vector + 4 + 4 * i) == value) return true;
+  }
+  return false;
 }
 
 // Each level 64 bytes and more deep, until the stack ends.
@@ -120,7 +139,7 @@ MicroResourceVariables* MicroResourceVariables::Create(MicroAllocator* allocator
   return reinterpret_cast<MicroResourceVariables*>(allocator);
 }
 TfLiteStatus TfLiteEvalTensorByteLength(const TfLiteEvalTensor* tensor, size_t* bytes) {
-  *bytes = static_cast<size_t>(tensor->dims->data[0]);
+  *bytes = static_cast<size_t>(tensor->dims->data[0]);  // whatever the type
   return kTfLiteOk;
 }
 
@@ -137,6 +156,10 @@ MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& re
   inputs_ = length(follow(field(subgraph, 1)));
   outputs_ = length(follow(field(subgraph, 2)));
   operators_ = length(follow(field(subgraph, 3)));
+  context_.impl_ = this;
+  context_.GetEvalTensor = [](const TfLiteContext* context, int tensor) {
+    return static_cast<MicroInterpreter*>(context->impl_)->eval_tensor(tensor);
+  };
 }
 
 MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& resolver, MicroAllocator* allocator,
@@ -163,11 +186,24 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
   if (arena_size_ < limit(" recurse<")) head_ = recurse(0);
   const uint8_t* subgraph = subgraph_of(model_);
   const uint8_t* tensors = follow(field(subgraph, 0));
+  const uint8_t* plan = offline_plan(model_);
+  size_t planned = 0;
   size_t needed = 0;
   for (uint32_t i = 0; i < length(tensors); ++i) {
-    if (!is_constant(model_, element(tensors, i))) needed += round_up(bytes_of(element(tensors, i)));
+    if (is_constant(model_, element(tensors, i))) continue;
+    const uint32_t size = round_up(bytes_of(element(tensors, i)));
+    const int32_t offset = offline_offset(plan, i);
+    if (offset < 0) {
+      needed += size;
+    } else if (preserve_all_) {
+      print("fake: all tensors preserved, and an offline plan");
+      return kTfLiteError;
+    } else if (offset + size > planned) {
+      planned = offset + size;
+    }
   }
-  head_ = needed;
+  planned_ = planned;
+  head_ = planned + needed;
   tail_ = 256 + 16 * operators_;
   used_ = head_ + tail_;
   size_t minimum = used_ + 24 * length(tensors);
@@ -182,13 +218,11 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
     return kTfLiteError;
   }
   memset(arena_, 0, arena_size_);
-  size_t at = 0;
   const auto place = [&](TfLiteTensor* out, uint32_t index) {
     const uint8_t* tensor = tensor_of(model_, index);
     out->type = lite_type(type_of(tensor));
     out->bytes = bytes_of(tensor);
-    out->data.raw = reinterpret_cast<char*>(arena_ + at);
-    at += round_up(out->bytes);
+    out->data.raw = reinterpret_cast<char*>(place_of(index));
   };
   const uint8_t* inputs = follow(field(subgraph, 1));
   const uint8_t* outputs = follow(field(subgraph, 2));
@@ -197,6 +231,57 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
   if (arena_size_ < limit(" overrun<")) arena_[arena_size_] ^= 0xFF;
   allocated_ = true;
   return kTfLiteOk;
+}
+
+// Where a tensor lies: null for a constant.
+uint8_t* MicroInterpreter::place_of(uint32_t tensor) const {
+  const uint8_t* tensors = follow(field(subgraph_of(model_), 0));
+  if (is_constant(model_, element(tensors, tensor))) return nullptr;
+  const uint8_t* plan = offline_plan(model_);
+  const int32_t offset = offline_offset(plan, tensor);
+  if (offset >= 0) return arena_ + offset;
+  size_t at = planned_;
+  for (uint32_t i = 0; i < tensor; ++i) {
+    if (!is_constant(model_, element(tensors, i)) && offline_offset(plan, i) < 0) {
+      at += round_up(bytes_of(element(tensors, i)));
+    }
+  }
+  return arena_ + at;
+}
+
+TfLiteEvalTensor* MicroInterpreter::eval_tensor(uint32_t tensor) {
+  const uint8_t* described = tensor_of(model_, tensor);
+  dims_ = {1, {static_cast<int>(bytes_of(described))}};
+  eval_.dims = &dims_;
+  eval_.type = lite_type(type_of(described));
+  eval_.data.raw = reinterpret_cast<char*>(place_of(tensor));
+  return &eval_;
+}
+
+// Its first input that is no constant, repeated, into each of its outputs; into those of the model with i added.
+void MicroInterpreter::run_operator(uint32_t index) {
+  const uint8_t* subgraph = subgraph_of(model_);
+  const uint8_t* described = element(follow(field(subgraph, 3)), index);
+  const uint8_t* inputs = follow(field(described, 1));
+  const uint8_t* outputs = follow(field(described, 2));
+  const uint8_t* from = nullptr;
+  uint32_t size = 0;
+  for (uint32_t i = 0; i < length(inputs) && from == nullptr; ++i) {
+    const int32_t tensor = static_cast<int32_t>(u32(inputs + 4 + 4 * i));
+    if (tensor < 0) continue;
+    from = place_of(tensor);
+    size = bytes_of(tensor_of(model_, tensor));
+  }
+  for (uint32_t k = 0; k < length(outputs); ++k) {
+    const uint32_t tensor = u32(outputs + 4 + 4 * k);
+    const bool is_last = contains(follow(field(subgraph, 2)), tensor);
+    uint8_t* to = place_of(tensor);
+    const uint32_t count = bytes_of(tensor_of(model_, tensor));
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint8_t value = from == nullptr || size == 0 ? 0 : from[i % size];
+      to[i] = static_cast<uint8_t>(is_last ? value ^ i : value);
+    }
+  }
 }
 
 TfLiteStatus MicroInterpreter::Invoke() {
@@ -217,17 +302,17 @@ TfLiteStatus MicroInterpreter::Invoke() {
   const bool nested = limit(" calls<") != 0;
   uint32_t events[8];
   for (uint32_t i = 0; i < operators_; ++i) {
+#if !defined(TF_LITE_STRIP_ERROR_STRINGS)
     events[i % 8] = profiler_ != nullptr ? profiler_->BeginEvent("FAKE") : 0;
+#endif
     if (nested) for (volatile uint32_t turn = 0; turn < 1000; ++turn) continue;
+    run_operator(i);
+#if !defined(TF_LITE_STRIP_ERROR_STRINGS)
     if (profiler_ != nullptr && !nested) profiler_->EndEvent(events[i % 8]);
+#endif
   }
   for (uint32_t i = operators_; nested && profiler_ != nullptr && i > 0; --i) profiler_->EndEvent(events[(i - 1) % 8]);
-  const TfLiteTensor& from = input_[0];
   for (uint32_t k = 0; k < outputs_ && k < kMaxTensors; ++k) {
-    for (uint32_t i = 0; i < output_[k].bytes; ++i) {
-      const char source = from.bytes == 0 ? 0 : from.data.raw[i % from.bytes];
-      output_[k].data.raw[i] = static_cast<char>(source ^ static_cast<char>(i));
-    }
     if (limit(" state<") != 0) output_[k].data.raw[0] ^= static_cast<char>(g_state++);
     if (reached(" drift@")) output_[k].data.raw[0] ^= 1;
     if (arena_size_ < limit(" wrong<") && output_[k].bytes != 0) output_[k].data.raw[0] ^= 1;
@@ -241,6 +326,8 @@ TfLiteStatus MicroInterpreter::Reset() {
 }
 TfLiteTensor* MicroInterpreter::input(size_t index) { return index < kMaxTensors ? &input_[index] : nullptr; }
 TfLiteTensor* MicroInterpreter::output(size_t index) { return index < kMaxTensors ? &output_[index] : nullptr; }
-TfLiteEvalTensor* MicroInterpreter::GetTensor(int, int) { return preserve_all_ ? &eval_ : nullptr; }
+TfLiteEvalTensor* MicroInterpreter::GetTensor(int tensor, int subgraph) {
+  return preserve_all_ && subgraph == 0 ? eval_tensor(tensor) : nullptr;
+}
 
 }  // namespace tflite

@@ -39,6 +39,10 @@ struct TfLiteEvalTensor {
   TfLiteIntArray* dims;
   TfLiteType type;
 };
+struct TfLiteContext {
+  void* impl_;
+  TfLiteEvalTensor* (*GetEvalTensor)(const TfLiteContext* context, int tensor_index);
+};
 struct TfLiteNode {
   void* user_data;
 };

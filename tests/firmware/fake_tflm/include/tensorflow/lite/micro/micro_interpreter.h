@@ -31,11 +31,15 @@ class MicroInterpreter {
   TfLiteEvalTensor* GetTensor(int tensor, int subgraph);
 
  protected:
+  const TfLiteContext& context() const { return context_; }
   size_t head_ = 0;
   size_t tail_ = 0;
 
  private:
   size_t limit(const char* word) const;
+  uint8_t* place_of(uint32_t tensor) const;
+  TfLiteEvalTensor* eval_tensor(uint32_t tensor);
+  void run_operator(uint32_t index);
   const uint8_t* model_;
   const MicroOpResolver* resolver_;
   MicroAllocator* shared_ = nullptr;  // null: the arena is this interpreter's alone
@@ -50,6 +54,9 @@ class MicroInterpreter {
   size_t operators_ = 0;
   TfLiteTensor input_[kMaxTensors] = {};
   TfLiteTensor output_[kMaxTensors] = {};
+  size_t planned_ = 0;  // of the head, for the tensors that the offline plan places
   TfLiteEvalTensor eval_ = {};
+  TfLiteIntArray dims_ = {};
+  TfLiteContext context_ = {};
 };
 }  // namespace tflite
