@@ -53,7 +53,7 @@ class Traced:
 def locate(session: Session, ours: Traced, theirs: Traced) -> tuple[OperatorDifferenceRecord | None, str]:
     """The first difference between ``ours`` and ``theirs``, which reuses no memory and is on the board; or None and why
     not. Flashes ``ours``. Never raises: that the outputs differ is known, and must not be lost."""
-    why_not = _cannot_trace(session.hello)
+    why_not = why_not_traceable(session.hello)
     if why_not:
         return None, why_not
     try:
@@ -62,12 +62,15 @@ def locate(session: Session, ours: Traced, theirs: Traced) -> tuple[OperatorDiff
         session.flashes += session.rig.probe.flash(ours.image, session.deadline)
         session.progress.stage("no reuse: the first operator that differs")
         found, _ = ours.digests(session.deadline)
-        return _compare(session.model, found, right, made, lambda tensor: ours.digests(session.deadline, tensor)[0])
+        return first_difference(
+            session.model, found, right, made, lambda tensor: ours.digests(session.deadline, tensor)[0]
+        )
     except HarnessError as exc:
         return None, safe_text(f"the operators could not be traced: {exc.message}", 500)
 
 
-def _cannot_trace(hello: wire.Hello) -> str:
+def why_not_traceable(hello: wire.Hello) -> str:
+    """Why a device cannot be asked for digests of operators; empty where it can."""
     if hello.can(wire.Capability.OPERATOR_DIGESTS):
         return ""
     if hello.board == "host":
@@ -77,9 +80,12 @@ def _cannot_trace(hello: wire.Hello) -> str:
     return _STRIPPED
 
 
-def _compare(
+def first_difference(
     model: Model, found: Sequence[int], right: Sequence[int], made: int, watch: Callable[[int], Sequence[int]]
 ) -> tuple[OperatorDifferenceRecord | None, str]:
+    """(the difference, ``""``), or (None, why there is none to name). ``found`` and ``right`` are the digests of each
+    operator's outputs with and without reuse, of ``made``; ``watch`` gives those of one tensor, with reuse, before each
+    operator and at the end."""
     if not right:
         return None, _STRIPPED
     operators = model.subgraphs[0].operators

@@ -20,8 +20,8 @@ def test_text_frames_and_damage_are_told_apart() -> None:
     frame = encode_frame(to_frame(Refused(RefusalReason.UNSUPPORTED, detail="no\x1b[2J"), 0xABCD, 7))
     sent = boot_line("host", bytes(16)) + frame + frame[:-3] + b"\x00" + b"tail of text\r\n"
     wanted = [
-        f"text: tflm-harness 1.1 board=host build={'00' * 16}",
-        "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=1 detail=",
+        f"text: tflm-harness 1.2 board=host build={'00' * 16}",
+        "Refused #7 of session 0000abcd: reason=unsupported major=1 minor=2 detail=",
         "noise, ",
         "text: tail of text",
     ]

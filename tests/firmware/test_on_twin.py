@@ -292,7 +292,44 @@ def test_a_deeper_model_has_room_for_all_its_events(build_fake: Builder) -> None
     b.trial(16384)
     summary, rows = b.device.profile(soon())
     assert (summary.events, summary.total, len(rows)) == (40, 40, 40)
+    assert [len(b.device.operator_digests(soon())[0]), b.device.operator_digests(soon(), tensor=0)[1]] == [40, 41]
     b.close()
+
+
+def test_operators_are_traced_in_their_order(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    with pytest.raises(RefusedError, match="no trial has worked"):
+        b.device.operator_digests(soon())
+    assert b.boot().can(wire.Capability.OPERATOR_DIGESTS)
+    report = b.trial(8192)
+    x = generate_input(7, 0, TensorType.INT8, 64)
+    digests, made = b.device.operator_digests(soon())
+    assert (digests, made) == ([digest(x), digest(expected_output(x))], 2)  # the stand-in's first operator copies
+    assert digests[-1] == report.output_digest
+    assert b.device.operator_digests(soon(), tensor=0) == ([digest(x)] * 3, 3)
+    last = small_model("plain").subgraphs[0].outputs[0]
+    rows, made = b.device.operator_digests(soon(), tensor=last)
+    assert (rows[0], rows[2], made) == (rows[1], digest(expected_output(x)), 3)
+    with pytest.raises(RefusedError, match="no such tensor"):
+        b.device.operator_digests(soon(), tensor=7)
+
+
+def test_a_trace_forgets_the_profile_and_a_profile_the_trace(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    b.trial(8192)
+    b.device.profile(soon())
+    b.device.operator_digests(soon())
+    assert b.device._ask(wire.ProfileRequest(0, 0), wire.Profile, soon()).rows == ()
+    assert [row.tag for row in b.device.profile(soon())[1]] == ["FAKE", "FAKE"]
+    assert b.device._ask(wire.OperatorDigestsRequest(0, 0), wire.OperatorDigests, soon()).digests == ()
+
+
+def test_preserved_tensors_and_the_trace_agree(bench: Callable[..., Bench]) -> None:
+    b = bench(interpreter=_interpreter("preserve_all"))
+    b.trial(8192)
+    kept = b.device.tensor_digests(soon())
+    main = small_model("plain").subgraphs[0]
+    assert [kept[0, operator.outputs[0]] for operator in main.operators] == b.device.operator_digests(soon())[0]
 
 
 def test_the_recording_interpreter_tells_its_categories(bench: Callable[..., Bench]) -> None:

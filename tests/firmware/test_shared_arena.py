@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.device.client import UnsupportedError
 from harness.errors import UsageError
 from harness.firmware.config import Interpreter
 from harness.model.builder import ModelBuilder, layers
@@ -77,6 +78,9 @@ def test_inputs_are_numbered_through_the_models(build_fake: Builder) -> None:
         for index, value in enumerate((3, 4, 5)):
             b.device.set_input(wire.SetInput(index, wire.InputKind.PATTERN, value, 1), soon())
         report = b.device.trial(16384, soon())
+        assert not hello.can(wire.Capability.OPERATOR_DIGESTS)
+        with pytest.raises(UnsupportedError):
+            b.device.operator_digests(soon())
         outputs = (expected_output(bytes([value]) * 64) for value in (3, 4, 5))
         assert report.output_digest == digest(*outputs)
     finally:

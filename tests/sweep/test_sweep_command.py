@@ -169,7 +169,7 @@ def test_a_transcript_replays(sweep: Sweep, tmp_path: Path, capsys: pytest.Captu
     out = capsys.readouterr().out
     assert "→ TrialRequest" in out
     assert "← TrialReport" in out
-    assert "text: tflm-harness 1.1 board=host" in out
+    assert "text: tflm-harness 1.2 board=host" in out
 
 
 def test_all_tensors_preserved_needs_another_arena(sweep: Sweep) -> None:

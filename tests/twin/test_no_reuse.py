@@ -21,27 +21,13 @@ from harness.record.store import read_record
 from harness.sweep.flow import keep_record, measure_model, sweep_model
 from harness.sweep.request import SilentProgress, Strategy, SweepRequest
 from tests.firmware.fake_tflm import build_fake_tflm
-from tests.firmware.offline import placed
+from tests.firmware.offline import overwritten_input, placed
 
 from .conftest import small_model, svdf_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BOARD = "nucleo-f446re"
 Sweep = Callable[..., SweepRecord]
-
-
-def overwritten_input() -> bytes:
-    """Operator 1 writes its output over the model's input, which operator 4 adds."""
-    builder = ModelBuilder(seed=1, description="an input written over")
-    graph = builder.graph
-    x = graph.input((1, 64), TensorType.INT8, name="features")
-    chain = [x]
-    for width in (48, 64, 48, 64):  # the stand-in repeats its input: another width gives other bytes
-        chain.append(layers.fully_connected(graph, chain[-1], width))
-    total = layers.add(graph, x, chain[-1])
-    graph.output(total)
-    offsets = (0, 64, 0, 64, 128, 192)
-    return placed(builder, {value.index: at for value, at in zip((*chain, total), offsets, strict=True)})
 
 
 def overwritten_output() -> bytes:
