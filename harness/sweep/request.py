@@ -58,9 +58,9 @@ class SweepRequest:
     what a measurement without a search takes for the smallest arena, and a soak runs in. ``variant`` names what of a
     matrix this run is, for the record. ``transport`` rtt: talk through the probe, without a UART.
     ``tolerance_steps``: outputs that differ from a reference's by more end the run as failed; None: they are told.
-    ``headroom`` is the factor from the minimum to the arena that is recommended.
-    ``no_reuse``: compare the outputs with those of a firmware that reuses no memory. ``others`` are models that
-    share the arena with the first, set up and run after it in this order."""
+    ``headroom`` is the factor from the minimum to the arena that is recommended. ``no_reuse``: compare the outputs with
+    those of a firmware that reuses no memory. ``others`` are models that share the arena with the first, set up and run
+    after it in this order."""
 
     model_path: Path
     board: str

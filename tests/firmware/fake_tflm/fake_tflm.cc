@@ -14,6 +14,12 @@ DebugLogCallback g_callback = nullptr;
 uint32_t g_invokes = 0;  // since boot
 uint32_t g_state = 0;    // since the last Reset
 
+#if defined(TF_LITE_STRIP_ERROR_STRINGS)
+constexpr bool kSendsEvents = false;
+#else
+constexpr bool kSendsEvents = true;
+#endif
+
 void print(const char* format, ...) {
   char line[128];
   va_list arguments;
@@ -284,6 +290,20 @@ void MicroInterpreter::run_operator(uint32_t index) {
   }
 }
 
+// With profiler events, as TFLM sends them: around each operator, or within one another as where each calls the next.
+void MicroInterpreter::run_operators() {
+  const bool nested = limit(" calls<") != 0;
+  uint32_t events[8] = {};
+  const auto end = [&](uint32_t i) { if (kSendsEvents && profiler_ != nullptr) profiler_->EndEvent(events[i % 8]); };
+  for (uint32_t i = 0; i < operators_; ++i) {
+    if (kSendsEvents && profiler_ != nullptr) events[i % 8] = profiler_->BeginEvent("FAKE");
+    if (nested) for (volatile uint32_t turn = 0; turn < 8000; ++turn) continue;
+    run_operator(i);
+    if (!nested) end(i);
+  }
+  for (uint32_t i = operators_; nested && i > 0; --i) end(i - 1);
+}
+
 TfLiteStatus MicroInterpreter::Invoke() {
   if (!allocated_ || arena_size_ < limit(" invokefail<")) {
     print("fake: Invoke failed");
@@ -299,19 +319,7 @@ TfLiteStatus MicroInterpreter::Invoke() {
   if (reached(" overrun@")) arena_[arena_size_] ^= 0xFF;
   if (reached(" leak@")) used_ += 16;
   if (reached(" slow@")) for (volatile uint32_t i = 0; i < 2000; ++i) continue;
-  const bool nested = limit(" calls<") != 0;
-  uint32_t events[8];
-  for (uint32_t i = 0; i < operators_; ++i) {
-#if !defined(TF_LITE_STRIP_ERROR_STRINGS)
-    events[i % 8] = profiler_ != nullptr ? profiler_->BeginEvent("FAKE") : 0;
-#endif
-    if (nested) for (volatile uint32_t turn = 0; turn < 1000; ++turn) continue;
-    run_operator(i);
-#if !defined(TF_LITE_STRIP_ERROR_STRINGS)
-    if (profiler_ != nullptr && !nested) profiler_->EndEvent(events[i % 8]);
-#endif
-  }
-  for (uint32_t i = operators_; nested && profiler_ != nullptr && i > 0; --i) profiler_->EndEvent(events[(i - 1) % 8]);
+  run_operators();
   for (uint32_t k = 0; k < outputs_ && k < kMaxTensors; ++k) {
     if (limit(" state<") != 0) output_[k].data.raw[0] ^= static_cast<char>(g_state++);
     if (reached(" drift@")) output_[k].data.raw[0] ^= 1;

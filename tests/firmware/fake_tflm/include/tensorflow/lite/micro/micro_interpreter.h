@@ -40,6 +40,7 @@ class MicroInterpreter {
   uint8_t* place_of(uint32_t tensor) const;
   TfLiteEvalTensor* eval_tensor(uint32_t tensor);
   void run_operator(uint32_t index);
+  void run_operators();
   const uint8_t* model_;
   const MicroOpResolver* resolver_;
   MicroAllocator* shared_ = nullptr;  // null: the arena is this interpreter's alone
