@@ -52,6 +52,10 @@ class Bus:
         self.on_error: Callable[[int, bool], None] = lambda _address, _is_write: None
         #: Set by the flash controller: a store to flash memory.
         self.on_flash_store: Callable[[int, int, int], None] = lambda _address, _size, _value: None
+        #: Set by the core: where the running instruction stands; None between instructions.
+        self.running_at: Callable[[], int | None] = lambda: None
+        #: What programs did that they should not have, the first of each kind at each place.
+        self.complaints: list[str] = []
         #: Set by the core: the running instruction must not reach a device.
         self.is_deaf = False
         self._device_regions: list[tuple[int, int]] = []
@@ -62,8 +66,15 @@ class Bus:
 
     def add_device(self, device: Device, address: int, size: int = 0x400) -> None:
         """``address`` and ``size`` in whole kilobytes."""
+        device.on_complaint = self.complain
         for page in range(address >> 10, (address + size + 0x3FF) >> 10):
             self._devices[page] = (address, device)
+
+    def complain(self, text: str) -> None:
+        at = self.running_at()
+        told = f"{text}, by the debugger" if at is None else f"{text}, by the instruction at 0x{at:08x}"
+        log.warning("%s", told)
+        self.complaints.append(told)
 
     def has_device(self, address: int) -> bool:
         return address >> 10 in self._devices

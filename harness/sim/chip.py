@@ -26,6 +26,7 @@ from harness.sim.scs import (
 )
 from harness.sim.stm32_clock import ExternalClock, ResetCause
 from harness.sim.stm32_flash import FlashArray, FlashFaults
+from harness.sim.stm32_registers import registers_of, uart_registers
 from harness.sim.wire import Wire
 
 log = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ def build_core(
     core = CortexM(engine, bus, priority_bits=priority_bits, has_fpu=has_fpu, reset_vtor=reset_vtor, mpu=mpu)
     bus.add_device(SystemControlSpace(core, cpuid=_CORES[core_name][0], irqs=112), 0xE000_E000, 0x1000)
     bus.add_device(TraceMacrocell(), 0xE000_0000, 0x1000)
-    bus.add_device(WatchpointTrace(core), 0xE000_1000, 0x1000)
+    bus.add_device(WatchpointTrace(core, has_lock=core_name == "cortex-m7"), 0xE000_1000, 0x1000)
     bus.add_device(FlashPatch(core, revision=1 if core_name == "cortex-m4" else 2), 0xE000_2000, 0x1000)
     bus.add_device(rom, 0xE00F_F000, 0x1000)
     return core, bus
@@ -229,8 +230,19 @@ _RESERVED = {
         (0x5000_0000, 0x5006_1000),
     ),
 }
-#: Highest core clock. DS10916 (F746/F767: 216 MHz), DS10693 (F446: 180), DS9716 (F401: 84), DS10198 (L476: 80).
-_F4_LIMIT_HZ = {0x423: 84_000_000, 0x433: 84_000_000, 0x431: 100_000_000, 0x441: 100_000_000}
+#: STM32F4 chips without over-drive by DEV_ID, and PWR_CR.VOS after their reset: F401, F411. Others start with 3.
+_F4_LIMITS = {
+    0x423: stm32_clock.F401_LIMITS,
+    0x433: stm32_clock.F401_LIMITS,
+    0x431: stm32_clock.F411_LIMITS,
+    0x441: stm32_clock.F411_LIMITS,
+}
+#: SYSCFG's address; the enable registers of GPIO, SYSCFG and PWR, with the bits of the last two.
+_GATES = {
+    Family.STM32F4: (0x4001_3800, 0x30, (0x44, 14), (0x40, 28)),
+    Family.STM32F7: (0x4001_3800, 0x30, (0x44, 14), (0x40, 28)),
+    Family.STM32L4: (0x4001_0000, 0x4C, (0x60, 0), (0x58, 28)),
+}
 
 
 def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
@@ -258,8 +270,14 @@ def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
     bus.add_device(identity, 0xE004_2000, 0x1000)
     for n, port in enumerate(ports):
         bus.add_device(port, gpio_at + 0x400 * n)
-        register = 0x4C if board.family is Family.STM32L4 else 0x30
-        port.clocked = lambda register=register, n=n: clock.is_enabled(register, n)  # type: ignore[misc]
+    system_configuration = stm32_system.Stm32SystemConfiguration()
+    bus.add_device(system_configuration, _GATES[board.family][0])
+    _gate_stm32(board, clock, rcc_at, ports, system_configuration, power, uart)
+    known = registers_of(board.family)
+    clock.registers, power.registers, controller.registers = known.rcc, known.pwr, known.flash
+    uart.registers, system_configuration.registers = uart_registers(board.uart.driver), known.syscfg
+    for port in ports:
+        port.registers = known.gpio
     chip = body.chip(
         controller=controller,
         uart=uart,
@@ -268,30 +286,49 @@ def _build_stm32(board: HardwareBoard, wire: Wire) -> Chip:
         is_protected=lambda: controller.protection_level > 0,
         set_identity=lambda value: setattr(identity, "idcode", value),
     )
-    _wire_stm32(chip, clock, power, watchdog, ports, rcc_at)
+    _wire_stm32(chip, clock, power, watchdog, ports)
     return chip
 
 
 def _stm32_blocks(
     board: HardwareBoard, external: ExternalClock, cause: ResetCause, array: FlashArray
-) -> tuple[stm32_clock.Stm32Clock, Device, stm32_flash.Stm32Flash]:
+) -> tuple[stm32_clock.Stm32Clock, stm32_clock.Stm32Power, stm32_flash.Stm32Flash]:
     if board.family is Family.STM32L4:
         # An STM32L4+ (RM0432 rev 9, 3.3.3 table 12): 20 MHz for each wait state in boost mode, up to 120 MHz.
         plus = (board.id_code.value & 0xFFF) in _L4_PLUS
-        limits = {"limit_hz": 120_000_000, "hz_per_state": 20_000_000} if plus else {}
+        plus_limits = {"limit_hz": 120_000_000, "hz_per_state": 20_000_000} if plus else {}
         return (
-            stm32_clock.Stm32L4Clock(external, cause, **limits),
+            stm32_clock.Stm32L4Clock(external, cause, **plus_limits),
             stm32_clock.Stm32L4Power(),
             stm32_flash.Stm32L4Flash(array),
         )
     is_f7 = board.family is Family.STM32F7
-    limit = 216_000_000 if is_f7 else _F4_LIMIT_HZ.get(board.id_code.value & 0xFFF, 180_000_000)
+    f4_limits = _F4_LIMITS.get(board.id_code.value & 0xFFF)
+    limits = stm32_clock.F7_LIMITS if is_f7 else f4_limits or stm32_clock.F4_LIMITS
     options = 0x0FFF_AAED if not is_f7 else 0xFFFF_AAFD if board.flash.size_bytes > 1 << 20 else 0xC0FF_AAFD
     return (
-        stm32_clock.Stm32F4F7Clock(external, cause, limit_hz=limit, has_kernel_mux=is_f7),
-        stm32_clock.Stm32F4F7Power(),
+        stm32_clock.Stm32F4F7Clock(external, cause, limits=limits, has_kernel_mux=is_f7),
+        stm32_clock.Stm32F4F7Power(reset_scale=2 if f4_limits else 3),
         stm32_flash.Stm32F4F7Flash(array, option_reset=options),
     )
+
+
+def _gate_stm32(
+    board: HardwareBoard,
+    clock: stm32_clock.Stm32Clock,
+    rcc_at: int,
+    ports: list[stm32_system.Stm32Gpio],
+    system_configuration: Device,
+    power: Device,
+    uart: Device,
+) -> None:
+    _, gpio_register, syscfg_gate, power_gate = _GATES[board.family]
+    for n, port in enumerate(ports):
+        clock.gate(port, gpio_register, n)
+    clock.gate(system_configuration, *syscfg_gate)
+    clock.gate(power, *power_gate)
+    if board.uart.enable_register is not None and board.uart.enable_bit is not None:
+        clock.gate(uart, board.uart.enable_register - rcc_at, board.uart.enable_bit)
 
 
 def _stm32_uart(board: HardwareBoard, wire: Wire) -> stm32_uart.Stm32Uart:
@@ -309,10 +346,9 @@ def _stm32_uart(board: HardwareBoard, wire: Wire) -> stm32_uart.Stm32Uart:
 def _wire_stm32(
     chip: Chip,
     clock: stm32_clock.Stm32Clock,
-    power: Device,
+    power: stm32_clock.Stm32Power,
     watchdog: stm32_system.Stm32Watchdog,
     ports: list[stm32_system.Stm32Gpio],
-    rcc_at: int,
 ) -> None:
     board, core, controller, uart = chip.board, chip.core, chip.controller, chip.uart
 
@@ -324,19 +360,27 @@ def _wire_stm32(
     clock.on_violation = violation
     clock.on_change = watchdog.rearm
     clock.wait_states = lambda: controller.wait_states
-    if isinstance(power, stm32_clock.Stm32F4F7Power):
+    controller.on_latency = clock.check
+    power.on_change = clock.check
+    if isinstance(power, stm32_clock.Stm32F4F7Power) and isinstance(clock, stm32_clock.Stm32F4F7Clock):
         clock.over_drive = lambda: power.over_drive
+        clock.voltage_scale = lambda: power.voltage_scale
+        power.pll_on = lambda: clock.pll_on
     if isinstance(power, stm32_clock.Stm32L4Power) and isinstance(clock, stm32_clock.Stm32L4Clock):
         clock.boost = lambda: power.boost
+        clock.voltage_range = lambda: power.voltage_scale
     watchdog.hclk_hz = lambda: clock.hclk_hz
     pins = {port.letter: port for port in ports}
     bus_number = 2 if board.uart.instance in _ON_APB2 else 1
     uart.clock_hz = lambda: clock.uart_hz(board.uart.instance, bus_number)
-    register = (board.uart.enable_register or rcc_at) - rcc_at
-    uart.clocked = lambda: clock.is_enabled(register, board.uart.enable_bit or 0)
     tx, rx = board.uart.tx, board.uart.rx
-    uart.tx_connected = lambda: pins[tx.port].carries(tx.number, tx.alternate_function or 0)
-    uart.rx_connected = lambda: pins[rx.port].carries(rx.number, rx.alternate_function or 0)
+
+    def supplied() -> bool:
+        """Port G of an STM32L4 needs PWR_CR2.IOSV. RM0351 rev 9, 5.4.2."""
+        return not board.uart.needs_vddio2 or bool(power.words.get(0x04, 0) & (1 << 9))
+
+    uart.tx_connected = lambda: supplied() and pins[tx.port].carries(tx.number, tx.alternate_function or 0)
+    uart.rx_connected = lambda: supplied() and pins[rx.port].carries(rx.number, rx.alternate_function or 0)
 
 
 def _flash_store(chip: Chip) -> Callable[[int, int, int], None]:
@@ -376,7 +420,8 @@ def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
     watchdog = nrf52.NrfWatchdog(body.core)
     bus.add_device(nrf52.NrfFicr(facts), 0x1000_0000, 0x1000)
     bus.add_device(uicr, 0x1000_1000, 0x1000)
-    bus.add_device(nrf52.NrfClock(body.cause), 0x4000_0000, 0x1000)
+    clock = nrf52.NrfClock(body.cause)
+    bus.add_device(clock, 0x4000_0000, 0x1000)
     bus.add_device(uart, board.uart.base, 0x1000)
     bus.add_device(watchdog, 0x4001_0000, 0x1000)
     bus.add_device(controller, 0x4001_E000, 0x1000)
@@ -401,6 +446,8 @@ def _build_nrf52(board: HardwareBoard, wire: Wire) -> Chip:
     # The protection takes effect, and ends, at a reset.
     uicr.on_reset = lambda: protected.update(now=uicr.protected)
     controller.on_refused = lambda offset: bus.on_error(board.flash.address + offset, True)
+    uart.tx_pin, uart.rx_pin = (int(pin.port) << 5 | pin.number for pin in (board.uart.tx, board.uart.rx))
+    uart.crystal_runs = lambda: clock.crystal_runs
     uart.on_bad_pointer = lambda address: _bad_pointer(chip, address)
     return chip
 

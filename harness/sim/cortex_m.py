@@ -127,6 +127,7 @@ class CortexM:
         self.on_system_reset: Callable[[], None] = lambda: None
         self.reset_requested = False
         bus.on_error = self._on_bus_error
+        bus.running_at = lambda: self.engine.pc & ~1 if self._in_slice else None
 
     # --- time -------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +33,18 @@ class Device:
     """
 
     name = "device"
-    #: Offset of the last register that the chip has here; None where that is not said.
-    last_register: int | None = None
+    #: The registers that the chip has here, offset → bits that mean something; None where that is not said.
+    registers: Mapping[int, int] | None = None
+    #: Those of them that cannot be written.
+    read_only: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
         self.words: dict[int, int] = {}
-        self._told: set[int] = set()
+        #: Whether the block has a clock; without one it reads 0 and keeps nothing.
+        self.clocked: Callable[[], bool] = lambda: True
+        #: Gets what a program should not have done here. Set by the bus, which knows whose access it was.
+        self.on_complaint: Callable[[str], None] = log.warning
+        self._told: set[tuple[int, str]] = set()
         self.reset()
 
     def reset(self) -> None:
@@ -58,23 +64,43 @@ class Device:
     # --- accesses of any width --------------------------------------------------------------------------------
 
     def read(self, offset: int, size: int) -> int:
+        if not self.clocked():
+            self.complain(offset, "read", f"+0x{offset:03x} read without a clock")
+            return 0
         shift = 8 * (offset & 3)
         value = self.load(offset & ~3) >> shift
         return value & ((1 << (8 * size)) - 1)
 
     def write(self, offset: int, size: int, value: int) -> None:
         shift = 8 * (offset & 3)
-        mask = ((1 << (8 * size)) - 1) << shift
-        if self.last_register is not None and offset > self.last_register + 3:
-            self._tell_reserved(offset, value)
+        mask = ((1 << (8 * size)) - 1) << shift & WORD
+        if not self.clocked():
+            self.complain(offset, "write", f"0x{value:x} written to +0x{offset:03x} without a clock")
             return
-        self.store(offset & ~3, (value << shift) & mask & WORD, mask & WORD)
+        at, placed = offset & ~3, (value << shift) & mask
+        if self.registers is not None:
+            known = self.registers.get(at)
+            if known is None or at in self.read_only:
+                which = "reserved" if known is None else "read-only"
+                self.complain(offset, which, f"0x{value:x} written to +0x{offset:03x}, which is {which}")
+                return
+            placed = self._keep_reserved(at, placed, mask & ~known)
+        self.store(at, placed, mask)
 
-    def _tell_reserved(self, offset: int, value: int) -> None:
-        """A write to no register: a chip takes no notice, and neither does the twin, but it says so, once for each."""
-        if offset not in self._told:
-            self._told.add(offset)
-            log.warning("%s: 0x%x written to +0x%03x, which is reserved", self.name, value, offset)
+    def _keep_reserved(self, offset: int, value: int, reserved: int) -> int:
+        """``value`` with those bits as they are: a chip takes no notice, and neither does the twin, but it says so."""
+        kept = self.words.get(offset, 0)
+        changed = (value ^ kept) & reserved
+        if changed:
+            text = f"0x{value:x} written to +0x{offset:03x}, of which bits 0x{changed:x} are reserved"
+            self.complain(offset, "bits", text)
+        return value & ~reserved | kept & reserved
+
+    def complain(self, offset: int, kind: str, text: str) -> None:
+        """Once for each place and kind."""
+        if (offset, kind) not in self._told:
+            self._told.add((offset, kind))
+            self.on_complaint(f"{self.name}: {text}")
 
 
 class Reserved(Device):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.sim import nrf52_registers
 from harness.sim.bus import Bus, Memory
 from harness.sim.cortex_m import CortexM
 from harness.sim.device import WORD, Device
@@ -25,9 +26,12 @@ _UARTE_IRQ = 2
 
 
 class NrfClock(Device):
-    """CLOCK and POWER share one register page."""
+    """CLOCK, POWER and APPROTECT share one register page."""
+
+    read_only = frozenset({0x408, 0x40C, 0x414, 0x418, 0x41C, 0x428, 0x438, 0x640})
 
     name = "CLOCK/POWER"
+    registers = nrf52_registers.CLOCK_POWER
     hclk_hz = 64_000_000
 
     def __init__(self, cause: ResetCause) -> None:
@@ -36,6 +40,10 @@ class NrfClock(Device):
 
     def reset_values(self) -> dict[int, int]:
         return {0x558: 1}
+
+    @property
+    def crystal_runs(self) -> bool:
+        return bool(self.words.get(0x000, 0))
 
     def load(self, offset: int) -> int:
         words = self.words
@@ -70,7 +78,10 @@ class NrfClock(Device):
 class NrfFlash(Device):
     """NVMC: word writes while CONFIG says so, page erase, whole erase."""
 
+    read_only = frozenset({0x400, 0x408})
+
     name = "NVMC"
+    registers = nrf52_registers.NVMC
 
     def __init__(self, array: FlashArray, uicr: NrfUicr) -> None:
         self.array = array
@@ -106,6 +117,9 @@ class NrfFlash(Device):
             self.time_busy("chip erase", sum(self.array.sectors))
         elif offset == 0x514 and self.mode == _ERASE and value & 1:
             self.uicr.erase()
+        elif offset in (0x508, 0x50C, 0x514):
+            if value:
+                self.complain(offset, "mode", f"+0x{offset:03x} written to erase, and CONFIG does not allow it")
         else:
             super().store(offset, value, mask)
 
@@ -121,6 +135,7 @@ class NrfUicr(Device):
     """UICR: flash cells outside the array; kept through resets."""
 
     name = "UICR"
+    registers = nrf52_registers.UICR
     APPROTECT = 0x208
 
     def __init__(self) -> None:
@@ -142,6 +157,8 @@ class NrfUicr(Device):
     def store(self, offset: int, value: int, mask: int) -> None:
         if self.may_write():
             self.cells[offset] = self.cells.get(offset, WORD) & (value | ~mask & WORD)
+        else:
+            self.complain(offset, "mode", f"+0x{offset:03x} written, and NVMC.CONFIG does not allow it")
 
     @property
     def protected(self) -> bool:
@@ -161,14 +178,16 @@ class NrfFicr(Device):
     def load(self, offset: int) -> int:
         return self.facts.get(offset, WORD)
 
-    def store(self, offset: int, value: int, mask: int) -> None:
-        """Has no effect."""
+    def store(self, offset: int, value: int, mask: int) -> None:  # noqa: ARG002
+        self.complain(offset, "read-only", f"0x{value:x} written to +0x{offset:03x}, which is read-only")
 
 
 class NrfGpio(Device):
     """P0 and P1 in one page; only outputs can be read back."""
 
     name = "GPIO"
+    registers = nrf52_registers.GPIO
+    read_only = frozenset({0x510, 0x810})
 
     def load(self, offset: int) -> int:
         if offset & 0xFF in (0x10,) and 0x500 <= offset < 0x900:
@@ -194,6 +213,8 @@ class NrfWatchdog(Device):
     """WDT: cannot be stopped; all enabled reload registers must be written."""
 
     name = "WDT"
+    registers = nrf52_registers.WDT
+    read_only = frozenset({0x400, 0x404})
     _RELOAD = 0x6E52_4635
 
     def __init__(self, core: CortexM) -> None:
@@ -236,14 +257,18 @@ class NrfWatchdog(Device):
                 self._requested |= 1 << ((offset - 0x600) // 4)
                 if self._requested & self.words[0x508] == self.words[0x508]:
                     self._rearm()
-        elif not self._running:
+        elif not self._running or not 0x504 <= offset <= 0x50C:
             super().store(offset, value, mask)
+        else:
+            self.complain(offset, "running", f"+0x{offset:03x} written while the watchdog runs, which has no effect")
 
 
 class NrfUarte(Device):
     """UARTE0: bytes move between the line and RAM by EasyDMA."""
 
     name = "UARTE0"
+    registers = nrf52_registers.UARTE
+    read_only = frozenset({0x53C, 0x54C})
 
     def __init__(self, wire: Wire, bus: Bus, ram: Memory, *, count_bits: int) -> None:
         self.wire = wire
@@ -252,6 +277,11 @@ class NrfUarte(Device):
         self.count_mask = (1 << count_bits) - 1
         self.pend: Callable[[int], None] = lambda _irq: None
         self.end_slice: Callable[[], None] = lambda: None
+        #: The pins that are wired to the host, port and number as PSEL has them; None: any.
+        self.tx_pin: int | None = None
+        self.rx_pin: int | None = None
+        #: Whether the crystal runs, which the rate's accuracy needs.
+        self.crystal_runs: Callable[[], bool] = lambda: True
         #: EasyDMA was pointed at something that is not RAM.
         self.on_bad_pointer: Callable[[int], None] = lambda _address: None
         self._vain_reads = 0
@@ -337,6 +367,11 @@ class NrfUarte(Device):
 
     # --- the line ---------------------------------------------------------------------------------------------
 
+    def _reaches(self, register: int, pin: int | None) -> bool:
+        """Whether a PSEL register connects the pin that the host is wired to."""
+        selected = self.words[register]
+        return not selected >> 31 and (pin is None or selected & 0x3F == pin)
+
     def _in_ram(self, address: int, size: int) -> bool:
         return self.ram.offset(address, size) is not None
 
@@ -347,7 +382,11 @@ class NrfUarte(Device):
         if count and not self._in_ram(pointer, count):
             self.on_bad_pointer(pointer)
             return
-        if count and self.words[0x50C] >> 31 == 0:
+        if not self.crystal_runs():
+            self.complain(0x008, "clock", "a byte is sent, and the crystal was not started (HFCLKSTART)")
+        if count and not self._reaches(0x50C, self.tx_pin):
+            self.complain(0x50C, "tx", "a byte is sent, and PSEL.TXD does not name the pin that is wired")
+        elif count:
             for byte in self.bus.read(pointer, count):
                 self.wire.send(byte, self.baud())
         self.words[0x54C] = count
@@ -372,7 +411,7 @@ class NrfUarte(Device):
 
     def poll_line(self) -> None:
         """Move what has come in to RAM."""
-        while self._on and self._receiving and self._amount < self._room and self.words[0x514] >> 31 == 0:
+        while self._on and self._receiving and self._amount < self._room and self._reaches(0x514, self.rx_pin):
             byte = self.wire.receive(self.baud())
             if byte is None:
                 return

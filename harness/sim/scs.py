@@ -25,6 +25,8 @@ from harness.sim.device import WORD, Device
 _DBGKEY = 0xA05F
 _VECTKEY = 0x05FA
 _MAX_IRQS = 240
+#: CoreSight's lock access register.
+_LAR, _LAR_KEY = 0xFB0, 0xC5AC_CE55
 
 
 class SysTick:
@@ -294,6 +296,7 @@ class SystemControlSpace(Device):
 
     def _write_aircr(self, value: int) -> None:
         if value >> 16 != _VECTKEY:
+            self.complain(0xD0C, "key", f"0x{value:x} written to AIRCR without its key, which has no effect")
             return
         self.core.exceptions.prigroup = (value >> 8) & 7
         if value & 0x5:  # SYSRESETREQ, or VECTRESET for a debugger
@@ -384,16 +387,22 @@ class SystemControlSpace(Device):
 
 
 class WatchpointTrace(Device):
-    """DWT: the cycle counter, which here counts instructions. No comparators are implemented."""
+    """DWT: the cycle counter, which here counts instructions. No comparators are implemented.
+
+    It must be switched on (DEMCR.TRCENA, DDI 0403E C1.6.5), and where it has a lock (Cortex-M7, DDI 0489F) programs
+    must open it; a debugger need not.
+    """
 
     name = "DWT"
 
-    def __init__(self, core: CortexM) -> None:
+    def __init__(self, core: CortexM, *, has_lock: bool = False) -> None:
         self.core = core
+        self.has_lock = has_lock
         super().__init__()
 
     def reset(self) -> None:
         super().reset()
+        self._locked = self.has_lock
         self._enabled = False
         self._value = 0
         self._since = 0
@@ -408,11 +417,30 @@ class WatchpointTrace(Device):
                 return int(self._enabled)
             case 0x004:
                 return self._count()
+            case 0xFB4:
+                return 1 | self._locked << 1 if self.has_lock and self._by_program() else 0
         if offset >= 0xFD0:
             return _component_id(offset, part=0x002)
         return self.words.get(offset, 0)
 
+    def _by_program(self) -> bool:
+        return self.core.bus.running_at() is not None
+
+    def _may_store(self, offset: int) -> bool:
+        if self._locked and self._by_program():
+            self.complain(offset, "locked", f"+0x{offset:03x} written while LAR locks it, which has no effect")
+            return False
+        if not self.core.demcr & TRCENA:
+            self.complain(offset, "off", f"+0x{offset:03x} written without DEMCR.TRCENA, which has no effect")
+            return False
+        return True
+
     def store(self, offset: int, value: int, mask: int) -> None:
+        if offset == _LAR:
+            self._locked = self.has_lock and value != _LAR_KEY
+            return
+        if not self._may_store(offset):
+            return
         match offset:
             case 0x000:
                 self._value = self._count()

@@ -16,6 +16,7 @@ from harness.sim.device import Device
 log = logging.getLogger(__name__)
 
 HSI_HZ = 16_000_000
+_RESET_BELOW_ENABLE = 0x20
 LSI_HZ = 32_000
 _AHB_SHIFT = (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 6, 7, 8, 9)
 _APB_SHIFT = (0, 0, 0, 0, 1, 2, 3, 4)
@@ -48,6 +49,15 @@ class Stm32Clock(Device, ABC):
     #: Reset flags' places in the CSR, and its remove-flags bit.
     flag_bits: dict[str, int] = {}  # noqa: RUF012
     remove_bit = 24
+    #: Where the PLL's factors stand, and which of those bits cannot be written while it is on.
+    pll_offset = 0
+    pll_fixed_bits = 0
+    #: The PLL's input and VCO, lowest and highest Hz.
+    pll_input_hz = (0, 0)
+    vco_hz = (0, 0)
+    #: Highest clock of APB1 and APB2.
+    apb_limits_hz = (0, 0)
+    read_only = frozenset[int]()
 
     def __init__(self, external: ExternalClock, cause: ResetCause) -> None:
         self.external = external
@@ -56,8 +66,26 @@ class Stm32Clock(Device, ABC):
         self.on_violation: Callable[[str], None] = lambda _text: None
         self.on_change: Callable[[], None] = lambda: None
         self.wait_states: Callable[[], int] = lambda: 15
-        self.over_drive: Callable[[], bool] = lambda: True
+        self._gated: dict[tuple[int, int], Device] = {}
         super().__init__()
+
+    # --- gates ------------------------------------------------------------------------------------------------
+
+    def gate(self, device: Device, register: int, bit: int) -> None:
+        """Give ``device`` a clock only while this bit of an enable register is set, and reset it by the same bit of
+        the reset register, which stands 0x20 below."""
+        device.clocked = lambda: self.is_enabled(register, bit)
+        self._gated[register - _RESET_BELOW_ENABLE, bit] = device
+
+    def is_enabled(self, register: int, bit: int) -> bool:
+        """Whether the clock of a peripheral is on, by its RCC register offset and bit, and no reset holds it."""
+        on, held = self.words.get(register, 0), self.words.get(register - _RESET_BELOW_ENABLE, 0)
+        return bool(on & ~held & (1 << bit))
+
+    def _hold_in_reset(self, register: int, bits: int) -> None:
+        for (at, bit), device in self._gated.items():
+            if at == register and bits & (1 << bit):
+                device.reset()
 
     # --- frequencies ------------------------------------------------------------------------------------------
 
@@ -73,10 +101,6 @@ class Stm32Clock(Device, ABC):
     @property
     def hclk_hz(self) -> int:
         return self.sysclk_hz() >> _AHB_SHIFT[(self.words.get(0x08, 0) >> 4) & 0xF]
-
-    def is_enabled(self, register: int, bit: int) -> bool:
-        """Whether the clock of a peripheral is on, by its RCC register offset and bit."""
-        return bool(self.words.get(register, 0) & (1 << bit))
 
     # --- registers --------------------------------------------------------------------------------------------
 
@@ -95,13 +119,38 @@ class Stm32Clock(Device, ABC):
         return value
 
     def store(self, offset: int, value: int, mask: int) -> None:
+        before = self.words.get(offset, 0)
+        fixed = self._fixed_bits(offset, before) & mask
+        if (value ^ before) & fixed:
+            self.complain(offset, "fixed", self._why_fixed(offset))
+            value = value & ~fixed | before & fixed
         super().store(offset, value, mask)
+        self._hold_in_reset(offset, self.words[offset] & ~before)
         if offset == self.csr_offset and value & (1 << self.remove_bit):
             self.cause.flags.clear()
             self.words[offset] &= 1
         if offset in (0x00, 0x04, 0x08, 0x0C):
-            self._check()
+            self.check()
             self.on_change()
+
+    def _fixed_bits(self, offset: int, before: int) -> int:
+        """Bits that cannot be changed now: the PLL's factors while it is on, the switches of what the core runs on."""
+        if offset == self.pll_offset and self.pll_on:
+            return self.pll_fixed_bits
+        return self._switches_in_use() & before if offset == 0x00 else 0
+
+    def _why_fixed(self, offset: int) -> str:
+        if offset == 0x00:
+            return "+0x000 written to switch off what the core's clock comes from, which stays on"
+        return f"+0x{offset:03x} written to change the PLL while it is on, which has no effect"
+
+    @property
+    def pll_on(self) -> bool:
+        return bool(self.words.get(0x00, 0) & (1 << 24))
+
+    @abstractmethod
+    def _switches_in_use(self) -> int:
+        """Of the control register: what must stay on while the core runs on it."""
 
     def _hse_runs(self, control: int) -> bool:
         if not self.external.hz or not control & (1 << 16):
@@ -112,16 +161,71 @@ class Stm32Clock(Device, ABC):
     def _switched(self) -> int:
         """SWS: the source that SW asks for, where it is ready; else the one after reset."""
 
-    @abstractmethod
-    def _check(self) -> None: ...
-
-    def _check_wait_states(self, hz_per_state: int, limit_hz: int) -> None:
+    def check(self) -> None:
+        """After every change of the clocks, the voltage or the wait states: can the chip run like this?"""
+        limit, hz_per_state, most_states = self._limits()
         hclk = self.hclk_hz
-        needed = max(0, -(-hclk // hz_per_state) - 1)
-        if hclk > limit_hz:
-            self.on_violation(f"the core clock is {hclk} Hz, the chip ends at {limit_hz} Hz")
+        needed = min(most_states, max(0, -(-hclk // hz_per_state) - 1))
+        if hclk > limit:
+            self.on_violation(f"the core clock is {hclk} Hz, the chip ends at {limit} Hz{self._voltage()}")
         elif self.wait_states() < needed:
             self.on_violation(f"flash at {hclk} Hz needs {needed} wait states, {self.wait_states()} are set")
+        for bus, most in enumerate(self.apb_limits_hz, 1):
+            if self.pclk_hz(bus) > most:
+                self.complain(0x08, f"apb{bus}", f"APB{bus} is clocked at {self.pclk_hz(bus)} Hz, it ends at {most} Hz")
+        if self.pll_on:
+            self._check_pll()
+
+    def _check_pll(self) -> None:
+        source, factor = self._pll_input()
+        for name, hz, (low, high) in (
+            ("input", source, self.pll_input_hz),
+            ("VCO", source * factor, self.vco_hz),
+        ):
+            if source and not low <= hz <= high:
+                self.complain(
+                    self.pll_offset, name, f"the PLL's {name} is at {hz} Hz, it works from {low} to {high} Hz"
+                )
+
+    @abstractmethod
+    def _limits(self) -> tuple[int, int, int]:
+        """The highest core clock, what each wait state is good for (Hz), and how many are ever needed."""
+
+    def _voltage(self) -> str:
+        """As it goes into a message: what the limit depends on."""
+        return ""
+
+    @abstractmethod
+    def _pll_input(self) -> tuple[int, int]:
+        """Hz behind the divider M, and the factor N; 0 Hz where the source does not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoltageLimits:
+    """Highest core clock by PWR's VOS field (0 is reserved), without and with over-drive."""
+
+    plain_hz: tuple[int, int, int, int]
+    over_drive_hz: tuple[int, int, int, int]
+
+    @property
+    def highest_hz(self) -> int:
+        return max(self.over_drive_hz)
+
+    def of(self, scale: int, *, over_drive: bool) -> int:
+        return (self.over_drive_hz if over_drive else self.plain_hz)[scale]
+
+
+def _mhz(*values: int) -> tuple[int, int, int, int]:
+    first, second, third, fourth = (value * 1_000_000 for value in values)
+    return first, second, third, fourth
+
+
+#: RM0385 rev 8, 4.1.4 and DS10916 table 17. RM0390 rev 6, 5.1.4 and DS10693 table 16; the STM32F429 is the same.
+F7_LIMITS = VoltageLimits(_mhz(144, 144, 168, 180), _mhz(144, 144, 180, 216))
+F4_LIMITS = VoltageLimits(_mhz(120, 120, 144, 168), _mhz(120, 120, 168, 180))
+#: RM0368 rev 5, 5.1.3: 60 and 84 MHz. RM0383 rev 3, 5.1.3: 64, 84 and 100 MHz. Neither has over-drive.
+F401_LIMITS = VoltageLimits(_mhz(60, 60, 84, 84), _mhz(60, 60, 84, 84))
+F411_LIMITS = VoltageLimits(_mhz(64, 64, 84, 100), _mhz(64, 64, 84, 100))
 
 
 class Stm32F4F7Clock(Stm32Clock):
@@ -130,14 +234,25 @@ class Stm32F4F7Clock(Stm32Clock):
     ready_bits = ((0, 1), (16, 17), (24, 25), (26, 27), (28, 29))
     csr_offset = 0x74
     flag_bits = {"brownout": 25, "pin": 26, "power": 27, "software": 28, "watchdog": 29}  # noqa: RUF012
+    pll_offset = 0x04
+    pll_fixed_bits = 0x7F43_7FFF
+    pll_input_hz = (950_000, 2_100_000)
+    vco_hz = (100_000_000, 432_000_000)
 
-    def __init__(self, external: ExternalClock, cause: ResetCause, *, limit_hz: int, has_kernel_mux: bool) -> None:
-        self.limit_hz = limit_hz
+    def __init__(
+        self, external: ExternalClock, cause: ResetCause, *, limits: VoltageLimits, has_kernel_mux: bool
+    ) -> None:
+        self.limits = limits
         self.has_kernel_mux = has_kernel_mux
+        #: PWR's VOS field, and whether over-drive is on.
+        self.voltage_scale: Callable[[], int] = lambda: 3
+        self.over_drive: Callable[[], bool] = lambda: False
+        most = limits.highest_hz
+        self.apb_limits_hz = (most // 4, most // 2) if most > 100_000_000 else (most // 2, most)
         super().__init__(external, cause)
 
     def reset_values(self) -> dict[int, int]:
-        return {0x00: 0x0000_0081, 0x04: 0x2400_3010}
+        return {0x00: 0x0000_0081, 0x04: 0x2400_3010, 0x30: 0x0010_0000}
 
     def _pll_hz(self) -> int:
         config = self.words.get(0x04, 0)
@@ -175,12 +290,29 @@ class Stm32F4F7Clock(Stm32Clock):
             return self.pclk_hz(bus)
         order = ("USART1", "USART2", "USART3", "UART4", "UART5", "USART6", "UART7", "UART8")
         choice = (self.words.get(0x90, 0) >> (2 * order.index(instance))) & 3
-        return (self.pclk_hz(bus), self.sysclk_hz(), HSI_HZ, 32_768)[choice]
+        hsi = HSI_HZ if self.words.get(0x00, 0) & 1 else 0
+        return (self.pclk_hz(bus), self.sysclk_hz(), hsi, 32_768)[choice]
 
-    def _check(self) -> None:
-        over_drive_from = 180_000_000 if self.limit_hz > 200_000_000 else 168_000_000
-        limit = self.limit_hz if self.over_drive() else min(self.limit_hz, over_drive_from)
-        self._check_wait_states(30_000_000, limit)
+    def _switches_in_use(self) -> int:
+        source = self._switched()
+        if source == 2:
+            return 1 << 24 | (1 << 16 if self.words.get(0x04, 0) & (1 << 22) else 1)
+        return 1 << 16 if source else 1
+
+    def _pll_input(self) -> tuple[int, int]:
+        config = self.words.get(0x04, 0)
+        if not self._pll_input_runs(self.words.get(0x00, 0)):
+            return 0, 0
+        source = self.external.hz if config & (1 << 22) else HSI_HZ
+        return source // max(1, config & 0x3F), (config >> 6) & 0x1FF
+
+    def _limits(self) -> tuple[int, int, int]:
+        # The regulator's scale holds while the PLL is on, RM0385 4.4.1; without it the core runs at 26 MHz at most.
+        limit = self.limits.of(self.voltage_scale(), over_drive=self.over_drive()) if self.pll_on else 50_000_000
+        return limit, 30_000_000, 15
+
+    def _voltage(self) -> str:
+        return f" with VOS = {self.voltage_scale()}, over-drive {'on' if self.over_drive() else 'off'}"
 
 
 class Stm32L4Clock(Stm32Clock):
@@ -190,6 +322,10 @@ class Stm32L4Clock(Stm32Clock):
     csr_offset = 0x94
     flag_bits = {"pin": 26, "brownout": 27, "power": 27, "software": 28, "watchdog": 29}  # noqa: RUF012
     remove_bit = 23
+    read_only = frozenset({0x1C})  # CIFR
+    pll_offset = 0x0C
+    pll_fixed_bits = 0xFE62_7FF3  # all but the outputs' enables
+    vco_hz = (64_000_000, 344_000_000)
 
     def __init__(
         self, external: ExternalClock, cause: ResetCause, *, limit_hz: int = 80_000_000, hz_per_state: int = 16_000_000
@@ -198,10 +334,15 @@ class Stm32L4Clock(Stm32Clock):
         self.hz_per_state = hz_per_state
         #: Range 1 in boost mode (PWR_CR5.R1MODE = 0), which an STM32L4+ needs above 80 MHz. RM0432 rev 9, 5.1.8.
         self.boost: Callable[[], bool] = lambda: False
+        #: PWR_CR1.VOS: 1 or 2.
+        self.voltage_range: Callable[[], int] = lambda: 1
+        self.apb_limits_hz = (limit_hz, limit_hz)
+        self.is_plus = limit_hz > 80_000_000
+        self.pll_input_hz = (2_660_000 if self.is_plus else 4_000_000, 16_000_000)
         super().__init__(external, cause)
 
     def reset_values(self) -> dict[int, int]:
-        return {0x00: 0x61, 0x0C: 0x1000}
+        return {0x00: 0x61, 0x0C: 0x1000, 0x48: 0x100}
 
     def _msi_hz(self) -> int:
         control = self.words.get(0x00, 0)
@@ -250,21 +391,64 @@ class Stm32L4Clock(Stm32Clock):
     def uart_hz(self, instance: str, bus: int) -> int:
         order = ("USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
         choice = (self.words.get(0x88, 0) >> (2 * order.index(instance))) & 3
-        return (self.pclk_hz(bus), self.sysclk_hz(), HSI_HZ, 32_768)[choice]
+        hsi = HSI_HZ if self.words.get(0x00, 0) & (1 << 8) else 0
+        return (self.pclk_hz(bus), self.sysclk_hz(), hsi, 32_768)[choice]
 
-    def _check(self) -> None:
-        self._check_wait_states(self.hz_per_state, self.limit_hz)
+    def _switches_in_use(self) -> int:
+        source = self._switched()
+        if source == 3:
+            return 1 << 24 | (0, 1, 1 << 8, 1 << 16)[self.words.get(0x0C, 0) & 3]
+        return (1, 1 << 8, 1 << 16)[source]
+
+    def _pll_input(self) -> tuple[int, int]:
+        config, (source, runs) = self.words.get(0x0C, 0), self._pll_source()
+        return source // (((config >> 4) & 7) + 1) if runs else 0, (config >> 8) & 0x7F
+
+    def _limits(self) -> tuple[int, int, int]:
+        if self.voltage_range() == 2:  # RM0351 3.3.3 table 9, 5.1.7; RM0432 3.3.3 table 12
+            return 26_000_000, 8_000_000 if self.is_plus else 6_000_000, 2 if self.is_plus else 3
+        return self.limit_hz, self.hz_per_state, 15
+
+    def _voltage(self) -> str:
+        return f" in range {self.voltage_range()}"
+
+    def check(self) -> None:
+        super().check()
         if self.hclk_hz > 80_000_000 and not self.boost():
             self.on_violation(f"{self.hclk_hz} Hz needs range 1 boost mode, PWR_CR5.R1MODE is set")
 
 
-class Stm32F4F7Power(Device):
-    """PWR: voltage scaling and over-drive, ready at once."""
+class Stm32Power(Device):
+    """PWR, which the voltage and so the clock's limits depend on."""
 
     name = "PWR"
+    #: Where VOS stands.
+    scale_offset, scale_shift = 0x00, 14
+
+    def __init__(self) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        super().__init__()
+
+    @property
+    def voltage_scale(self) -> int:
+        return (self.words.get(self.scale_offset, 0) >> self.scale_shift) & 3
+
+    def store(self, offset: int, value: int, mask: int) -> None:
+        super().store(offset, value, mask)
+        self.on_change()
+
+
+class Stm32F4F7Power(Stm32Power):
+    """Voltage scaling and over-drive, ready at once."""
+
+    def __init__(self, reset_scale: int) -> None:
+        self.reset_scale = reset_scale
+        #: VOS can be changed only while the PLL is off: RM0385 4.4.1, RM0390 5.4.1.
+        self.pll_on: Callable[[], bool] = lambda: False
+        super().__init__()
 
     def reset_values(self) -> dict[int, int]:
-        return {0x00: 0x0000_C000}
+        return {0x00: self.reset_scale << 14}
 
     @property
     def over_drive(self) -> bool:
@@ -276,14 +460,22 @@ class Stm32F4F7Power(Device):
             return value | 1 << 14 | (self.words.get(0, 0) & 0x3_0000)
         return value
 
+    def store(self, offset: int, value: int, mask: int) -> None:
+        scale = 0xC000 & mask
+        if offset == 0x00 and (value ^ self.words[0x00]) & scale and self.pll_on():
+            self.complain(offset, "scale", "VOS written while the PLL is on, which has no effect")
+            value = value & ~scale | self.words[0x00] & scale
+        super().store(offset, value, mask)
 
-class Stm32L4Power(Device):
-    """PWR: the voltage range is reached at once."""
 
-    name = "PWR"
+class Stm32L4Power(Stm32Power):
+    """The voltage range is reached at once."""
+
+    scale_shift = 9
+    read_only = frozenset({0x10, 0x14})  # SR1, SR2
 
     def reset_values(self) -> dict[int, int]:
-        return {0x00: 0x0000_0200, 0x80: 0x0000_0100}
+        return {0x00: 0x0000_0200, 0x08: 0x8000, 0x80: 0x0000_0100}
 
     @property
     def boost(self) -> bool:

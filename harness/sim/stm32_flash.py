@@ -91,6 +91,8 @@ class Stm32Flash(Device, ABC):
         self.options = self.option_reset
         self.on_protection_change: Callable[[], None] = lambda: None
         self.time_busy: Callable[[str, int], None] = lambda _operation, _bytes: None
+        #: The wait states may have changed.
+        self.on_latency: Callable[[], None] = lambda: None
         super().__init__()
 
     def reset(self) -> None:
@@ -148,12 +150,15 @@ class Stm32Flash(Device, ABC):
             self._option_control(value)
         else:
             super().store(offset, value, mask)
+            if offset == 0x00:
+                self.on_latency()
 
     def _key(self, value: int) -> None:
         """A wrong key locks the register until the next reset."""
         if self._key_blocked or self.array.faults.refuse_unlock or not self.locked:
             return
         if value != _KEYS[self._key_step]:
+            self.complain(self.key_offset, "key", f"0x{value:x} is a wrong key: CR is locked until a reset")
             self._key_blocked = True
             return
         self._key_step += 1
@@ -178,6 +183,8 @@ class Stm32Flash(Device, ABC):
 
     def _control(self, value: int, mask: int) -> None:
         if self.locked:
+            if value & ~self.lock_bit:
+                self.complain(self.control_offset, "locked", f"0x{value:x} written to CR while it is locked")
             return
         current = (self.words[self.control_offset] & ~mask) | (value & mask)
         self.words[self.control_offset] = current & ~(1 << 16)
@@ -198,8 +205,6 @@ class Stm32Flash(Device, ABC):
 class Stm32F4F7Flash(Stm32Flash):
     """FLASH of the STM32F4 and STM32F7: programming as wide as PSIZE says."""
 
-    last_register = 0x18  # OPTCR1 of the F7
-
     def __init__(self, array: FlashArray, *, option_reset: int) -> None:
         self.option_reset = option_reset
         super().__init__(array)
@@ -216,6 +221,8 @@ class Stm32F4F7Flash(Stm32Flash):
 
     def _option_control(self, value: int) -> None:
         if self.words[self.option_offset] & 1:
+            if value & ~1 != self.words[self.option_offset] & ~1:
+                self.complain(self.option_offset, "locked", "OPTCR written while it is locked")
             return
         self.words[self.option_offset] = value & ~2
         if value & 2:
@@ -250,8 +257,6 @@ class Stm32F4F7Flash(Stm32Flash):
 class Stm32L4Flash(Stm32Flash):
     """FLASH of the STM32L4: 64 bits at a time, only into erased cells; two banks."""
 
-    last_register = 0x50  # WRP2BR
-
     key_offset = 0x08
     option_key_offset = 0x0C
     status_offset = 0x10
@@ -282,6 +287,8 @@ class Stm32L4Flash(Stm32Flash):
     def _option_control(self, value: int) -> None:
         if not self.words[0x14] & (1 << 30):
             self.words[0x20] = value
+        else:
+            self.complain(0x20, "locked", "OPTR written while it is locked")
 
     def _control(self, value: int, mask: int) -> None:
         super()._control(value, mask)

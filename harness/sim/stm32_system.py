@@ -1,4 +1,4 @@
-"""STM32's small blocks: GPIO, independent watchdog, debug identity.
+"""STM32's small blocks: GPIO, system configuration, independent watchdog, debug identity.
 
 Sources: RM0385 rev 8 chapters 6, 27 and 40; RM0351 rev 9 chapters 8, 38 and 48.
 """
@@ -6,6 +6,7 @@ Sources: RM0385 rev 8 chapters 6, 27 and 40; RM0351 rev 9 chapters 8, 38 and 48.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 
 from harness.sim.cortex_m import CortexM
 from harness.sim.device import Device
@@ -14,23 +15,20 @@ from harness.sim.device import Device
 class Stm32Gpio(Device):
     """One port. Only what the firmware set can be read back; inputs read 0."""
 
+    read_only = frozenset({0x10})  # IDR
+
     def __init__(self, letter: str) -> None:
         self.name = f"GPIO{letter}"
         self.letter = letter
-        self.clocked: Callable[[], bool] = lambda: True
         super().__init__()
 
     def reset_values(self) -> dict[int, int]:
         return {0x00: {"A": 0xA800_0000, "B": 0x0000_0280}.get(self.letter, 0)}
 
     def load(self, offset: int) -> int:
-        if not self.clocked():
-            return 0
         return self.words.get(0x14, 0) if offset == 0x10 else self.words.get(offset, 0)
 
     def store(self, offset: int, value: int, mask: int) -> None:
-        if not self.clocked():
-            return
         output = self.words.get(0x14, 0)
         if offset == 0x18:
             self.words[0x14] = (output & ~(value >> 16)) | (value & 0xFFFF)
@@ -46,10 +44,18 @@ class Stm32Gpio(Device):
         return mode == 2 and function == alternate_function
 
 
+class Stm32SystemConfiguration(Device):
+    """SYSCFG: kept, and without effect."""
+
+    name = "SYSCFG"
+
+
 class Stm32Watchdog(Device):
     """IWDG: once started, it must be reloaded in time or the chip resets."""
 
     name = "IWDG"
+    registers = MappingProxyType({0x00: 0xFFFF, 0x04: 0x7, 0x08: 0xFFF, 0x0C: 0x3, 0x10: 0xFFF})
+    read_only = frozenset({0x0C})
 
     def __init__(self, core: CortexM, lsi_hz: int) -> None:
         self.core = core
@@ -89,6 +95,8 @@ class Stm32Watchdog(Device):
                 self.rearm()
         elif self._unlocked:
             super().store(offset, value, mask)
+        else:
+            self.complain(offset, "locked", f"+0x{offset:03x} written before 0x5555 to KR, which has no effect")
 
 
 class Stm32DebugMcu(Device):

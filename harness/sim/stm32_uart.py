@@ -30,8 +30,7 @@ class Stm32Uart(Device, ABC):
         self.wire = wire
         self.irq = irq
         self.clock_hz: Callable[[], int] = lambda: 0
-        #: Whether the peripheral's clock is on, and whether its pins are switched to it.
-        self.clocked: Callable[[], bool] = lambda: True
+        #: Whether its pins are switched to it.
         self.tx_connected: Callable[[], bool] = lambda: True
         self.rx_connected: Callable[[], bool] = lambda: True
         self.pend: Callable[[int], None] = lambda _irq: None
@@ -71,7 +70,7 @@ class Stm32Uart(Device, ABC):
 
     def poll_line(self) -> None:
         """Take the next byte off the line, where there is one and room for it."""
-        if self._received is not None or not self._on(2) or not self.clocked():
+        if self._received is not None or not self._on(2) or not self.clocked() or not self.baud():
             return
         byte = self.wire.receive(self.baud())
         if byte is not None and self.rx_connected():
@@ -82,7 +81,11 @@ class Stm32Uart(Device, ABC):
     def _send(self, byte: int) -> None:
         self._vain_reads = 0
         if self._on(3):
-            if self.tx_connected():
+            if not self.baud():
+                self.complain(self.brr, "tx", "a byte is sent, and the rate's divisor or its clock is missing")
+            elif not self.tx_connected():
+                self.complain(0, "tx", "a byte is sent, and the pin is not switched to it")
+            else:
                 self.wire.send(byte, self.baud())
             self._tx_complete = True
             self._interrupts()
@@ -112,13 +115,9 @@ class Stm32Uart(Device, ABC):
     # --- registers --------------------------------------------------------------------------------------------
 
     def load(self, offset: int) -> int:
-        if not self.clocked():
-            return 0
         return self._load(offset)
 
     def store(self, offset: int, value: int, mask: int) -> None:
-        if not self.clocked():
-            return
         self._store(offset, value, mask)
         if offset == self.cr1:
             self._interrupts()
@@ -132,8 +131,6 @@ class Stm32Uart(Device, ABC):
 
 class Stm32UartV1(Stm32Uart):
     """SR and DR."""
-
-    last_register = 0x18  # GTPR
 
     def _load(self, offset: int) -> int:
         if offset == 0x00:
@@ -155,7 +152,7 @@ class Stm32UartV1(Stm32Uart):
 class Stm32UartV2(Stm32Uart):
     """ISR, ICR, RDR and TDR."""
 
-    last_register = 0x28  # TDR
+    read_only = frozenset({0x1C, 0x24})
 
     cr1 = 0x00
     brr = 0x0C
@@ -185,7 +182,7 @@ class Stm32UartV2(Stm32Uart):
                 if value & 8:  # RXFRQ
                     self._received = None
             case 0x0C if self._on_at_all():
-                pass  # BRR is write-protected while UE is set
+                self.complain(offset, "fixed", "BRR written while UE is set, which has no effect")
             case _:
                 Device.store(self, offset, value, mask)
 

@@ -123,6 +123,7 @@ def test_a_trial_on_every_modelled_board(bench: Callable[..., Bench], board: str
     assert 0 < report.invoke_cycles < 10**6
     assert 0 < report.stack_used_bytes < 4096
     assert b.twin.chip.violations == []
+    assert b.twin.chip.bus.complaints == []
 
 
 def test_evidence_is_twin_where_this_file_has_run_the_firmware_and_none_elsewhere() -> None:

@@ -65,6 +65,8 @@ def test_an_image_is_programmed_read_back_and_not_programmed_again(name: str, pr
     probe.flash(image_for(name), soon(), force=True)
     assert probe.last_flash.programmed
     assert probe.read_memory(twin_board(name).flash.address + 100, 20, soon()) == PATTERN[100:120]
+    with desk.twin(probe.probe_uid).turn() as chip:
+        assert chip.bus.complaints == []
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import pytest
 
+from harness.board.record import UartDriver
 from harness.sim.alignment import is_unaligned, needs_alignment
 from harness.sim.injection import inject
+from harness.sim.stm32_registers import uart_registers
 from harness.sim.stm32_uart import Stm32UartV1
 from harness.sim.wire import Wire
 
@@ -86,12 +87,28 @@ def test_a_doubleword_needs_a_words_alignment() -> None:
     assert [is_unaligned(address, 8) for address in (0, 4, 2)] == [False, False, True]
 
 
-def test_a_write_to_a_reserved_register_has_no_effect_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.fixture
+def uart() -> Stm32UartV1:
     uart = Stm32UartV1("USART2", Wire(None), irq=38)  # type: ignore[arg-type]
-    with caplog.at_level(logging.WARNING, "harness.sim.device"):
-        uart.write(0x1C, 4, 0x5)
-        uart.write(0x1C, 4, 0x5)
-        uart.write(0x10, 4, 0x3)
-    assert [record.getMessage() for record in caplog.records] == ["USART2: 0x5 written to +0x01c, which is reserved"]
+    uart.registers = uart_registers(UartDriver.STM32_V1)
+    return uart
+
+
+def test_a_write_to_a_reserved_register_has_no_effect_and_is_told_once(uart: Stm32UartV1) -> None:
+    told: list[str] = []
+    uart.on_complaint = told.append
+    uart.write(0x1C, 4, 0x5)
+    uart.write(0x1C, 4, 0x5)
+    uart.write(0x10, 4, 0x3)
+    assert told == ["USART2: 0x5 written to +0x01c, which is reserved"]
     assert uart.read(0x1C, 4) == 0
     assert uart.read(0x10, 4) == 3
+
+
+def test_reserved_bits_stay_as_they_are_and_are_told_once(uart: Stm32UartV1) -> None:
+    told: list[str] = []
+    uart.on_complaint = told.append
+    uart.write(0x0C, 4, 0x1_600C)
+    uart.write(0x0E, 2, 0x1)
+    assert told == ["USART2: 0x1600c written to +0x00c, of which bits 0x14000 are reserved"]
+    assert uart.read(0x0C, 4) == 0x200C

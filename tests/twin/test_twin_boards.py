@@ -29,6 +29,7 @@ def test_a_board_boots_says_hello_and_echoes_every_byte(board: str, run_firmware
     assert echoed == b"".join(bytes([byte]) * 3 for byte in sent)
     assert twin.failure is None
     assert twin.chip.violations == []
+    assert twin.chip.bus.complaints == []
 
 
 @pytest.mark.parametrize("board", BOARDS)

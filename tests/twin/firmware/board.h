@@ -47,6 +47,8 @@ static volatile uint8_t uart_buffer[64];
 static volatile uint8_t uart_in;
 static inline void uart_start(uint32_t baud) {
   (void)baud;
+  REG(0x40000000) = 1; /* the crystal */
+  while (!REG(0x40000100)) {}
   REG(UARTE + 0x50C) = 6;
   REG(UARTE + 0x514) = 8;
   REG(UARTE + 0x524) = 0x01D60000; /* 115200 */

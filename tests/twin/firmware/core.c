@@ -90,6 +90,7 @@ int main(void) {
   REG(0xE000E010) = 0;
   /* DWT counts */
   REG(0xE000EDFC) |= 1u << 24;
+  REG(0xE0001FB0) = 0xC5ACCE55; /* the M7's lock */
   REG(0xE0001004) = 0;
   REG(0xE0001000) |= 1;
   uint32_t before = REG(0xE0001004);
