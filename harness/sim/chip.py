@@ -98,14 +98,22 @@ def build_chip(board: HardwareBoard, wire: Wire) -> Chip:
 
 
 def build_core(
-    core_name: str, *, double_precision: bool, has_fpu: bool, priority_bits: int, reset_vtor: int, rom: RomTable
+    core_name: str,
+    *,
+    double_precision: bool,
+    has_fpu: bool,
+    priority_bits: int,
+    reset_vtor: int,
+    rom: RomTable,
+    table_bytes: int = 128,
 ) -> tuple[CortexM, Bus]:
-    """A core with its private peripherals on an otherwise empty bus."""
+    """A core with its private peripherals on an otherwise empty bus. ``table_bytes``: the vector table's alignment."""
     engine = Engine(core_name, double_precision=double_precision)
     bus = Bus(engine, bit_band=core_name == "cortex-m4")
     mpu = MpuV8(engine) if core_name == "cortex-m33" else MpuV7(engine)
     core = CortexM(engine, bus, priority_bits=priority_bits, has_fpu=has_fpu, reset_vtor=reset_vtor, mpu=mpu)
-    bus.add_device(SystemControlSpace(core, cpuid=_CORES[core_name][0], irqs=112), 0xE000_E000, 0x1000)
+    scs = SystemControlSpace(core, cpuid=_CORES[core_name][0], irqs=112, table_bytes=table_bytes)
+    bus.add_device(scs, 0xE000_E000, 0x1000)
     bus.add_device(TraceMacrocell(), 0xE000_0000, 0x1000)
     bus.add_device(WatchpointTrace(core, has_lock=core_name == "cortex-m7"), 0xE000_1000, 0x1000)
     bus.add_device(FlashPatch(core, revision=1 if core_name == "cortex-m4" else 2), 0xE000_2000, 0x1000)
@@ -133,6 +141,8 @@ class _Body:
             priority_bits=priority_bits,
             reset_vtor=reset_vtor,
             rom=rom,
+            # 54 to 64 exceptions, 98 to 126: the manuals' vector tables.
+            table_bytes=256 if board.family is Family.NRF52 else 512,
         )
         self.flash, self.rams = _add_memories(board, self.bus, flash_aliases)
         self.array = FlashArray(self.flash, _sector_sizes(board), FlashFaults())

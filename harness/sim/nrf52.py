@@ -386,6 +386,8 @@ class NrfUarte(Device):
             self.complain(0x008, "clock", "a byte is sent, and the crystal was not started (HFCLKSTART)")
         if count and not self._reaches(0x50C, self.tx_pin):
             self.complain(0x50C, "tx", "a byte is sent, and PSEL.TXD does not name the pin that is wired")
+        elif count and self.words.get(0x56C, 0) & 0xE:
+            self.complain(0x56C, "format", "a byte is sent with a parity bit, which the host does not read")
         elif count:
             for byte in self.bus.read(pointer, count):
                 self.wire.send(byte, self.baud())

@@ -102,8 +102,10 @@ class SystemControlSpace(Device):
 
     name = "SCS"
 
-    def __init__(self, core: CortexM, *, cpuid: int, irqs: int) -> None:
+    def __init__(self, core: CortexM, *, cpuid: int, irqs: int, table_bytes: int = 128) -> None:
         self.core = core
+        #: The size of the vector table, a power of two that it is aligned to. DDI 0403E B3.2.5.
+        self.table_bytes = table_bytes
         self.cpuid = cpuid
         self.irqs = min(irqs, _MAX_IRQS)
         self.systick = SysTick(core)
@@ -201,6 +203,9 @@ class SystemControlSpace(Device):
                 self._write_icsr(value)
             case 0xD08:
                 core.vtor = value & 0xFFFF_FF80
+                if value % self.table_bytes:
+                    text = f"0x{value:x} written to VTOR, which must be a multiple of {self.table_bytes}"
+                    self.complain(offset, "alignment", text)
             case 0xD0C:
                 self._write_aircr(value)
             case 0xD10:

@@ -24,6 +24,8 @@ class Stm32Uart(Device, ABC):
     brr = 0x08
     enable_bit = 13
     lpuart = False
+    #: Bits of CR1 that make frames other than eight bits without parity: M (M0 and M1), PCE.
+    format_bits = 1 << 12 | 1 << 10
 
     def __init__(self, name: str, wire: Wire, *, irq: int) -> None:
         self.name = name
@@ -66,6 +68,9 @@ class Stm32Uart(Device, ABC):
     def _on(self, bit: int) -> bool:
         return bool(self.words.get(self.cr1, 0) & (1 << self.enable_bit) and self.words[self.cr1] & (1 << bit))
 
+    def _frames_fit(self) -> bool:
+        return not self.words.get(self.cr1, 0) & self.format_bits
+
     # --- the line ---------------------------------------------------------------------------------------------
 
     def poll_line(self) -> None:
@@ -73,7 +78,7 @@ class Stm32Uart(Device, ABC):
         if self._received is not None or not self._on(2) or not self.clocked() or not self.baud():
             return
         byte = self.wire.receive(self.baud())
-        if byte is not None and self.rx_connected():
+        if byte is not None and self.rx_connected() and self._frames_fit():
             self._received = byte
             self._vain_reads = 0
             self._interrupts()
@@ -83,6 +88,8 @@ class Stm32Uart(Device, ABC):
         if self._on(3):
             if not self.baud():
                 self.complain(self.brr, "tx", "a byte is sent, and the rate's divisor or its clock is missing")
+            elif not self._frames_fit():
+                self.complain(self.cr1, "format", "a byte is sent, and its frame is not 8N1, which the host reads")
             elif not self.tx_connected():
                 self.complain(0, "tx", "a byte is sent, and the pin is not switched to it")
             else:
@@ -157,6 +164,7 @@ class Stm32UartV2(Stm32Uart):
     cr1 = 0x00
     brr = 0x0C
     enable_bit = 0
+    format_bits = 1 << 28 | 1 << 12 | 1 << 10
 
     def __init__(self, name: str, wire: Wire, *, irq: int, lpuart: bool = False) -> None:
         self.lpuart = lpuart

@@ -229,3 +229,26 @@ def test_the_cycle_counter_is_locked_for_programs_only_and_needs_trcena(f7: Boar
     assert f7.chip.bus.complaints[1:] == [
         "DWT: +0x004 written while LAR locks it, which has no effect, by the instruction at 0x08000000"
     ]
+
+
+def test_a_vector_table_that_is_not_aligned_to_its_size_is_told(f7: Board, nrf: Board) -> None:
+    for board in (f7, nrf):
+        board.write(0xE000_ED08, 0x2000)
+        board.write(0xE000_ED08, 0x2100)
+        board.write(0xE000_ED08, 0x2180)
+    assert f7.told == ["SCS: 0x2100 written to VTOR, which must be a multiple of 512"]
+    assert nrf.told == ["SCS: 0x2180 written to VTOR, which must be a multiple of 256"]
+
+
+def test_a_uart_that_sends_frames_with_parity_reaches_nobody(f7: Board) -> None:
+    f7.write(F7_RCC + 0x30, 1 << 3)
+    f7.write(F7_RCC + 0x40, 1 << 18)
+    f7.write(F7_GPIOD, 0xA << 16)
+    f7.write(F7_GPIOD + 0x24, 0x77)
+    f7.write(F7_USART3 + 0x0C, 139)
+    f7.write(F7_USART3, 0xD | 1 << 10)
+    f7.write(F7_USART3 + 0x28, 0x41)
+    assert f7.told == ["USART3: a byte is sent, and its frame is not 8N1, which the host reads"]
+    f7.write(F7_USART3, 0xD)
+    f7.write(F7_USART3 + 0x28, 0x41)
+    assert f7.chip.uart.wire.sent_bytes == 1
