@@ -50,6 +50,7 @@ class Job:
     seed: int
     runs: int = 0
     certify: bool = False
+    tolerance_steps: float | None = None
     tflm: str = ""
 
     @property
@@ -126,6 +127,7 @@ def _job(
         seed=suite.seed if entry.seed is None else entry.seed,
         runs=suite.runs if any(METRICS[name].kind is Kind.TIMING for name in metrics) else 0,
         certify=suite.certify,
+        tolerance_steps=suite.tolerance_steps if entry.tolerance_steps is None else entry.tolerance_steps,
         tflm=library,
     )
 

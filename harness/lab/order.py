@@ -24,6 +24,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     step_bytes: int = 16
     runs: int = 0
     certify: bool = False
+    tolerance_steps: float | None = None
     interpreter: str = ""
     timeout_s: float = 600.0
     trial_timeout_s: float = 20.0

@@ -229,6 +229,7 @@ def order_of(job: Job, rig: RigEntry, folder: Path, boards_dirs: Sequence[Path])
         step_bytes=job.step_bytes,
         runs=job.runs,
         certify=job.certify and rig.board != "host",
+        tolerance_steps=job.tolerance_steps,
         # what each category takes is told by the recording interpreter only
         interpreter="recording" if job.tflm else "",
         timeout_s=job.timeout_s,

@@ -19,6 +19,8 @@ _REMEDY = "docs/lab.md describes every key; harness regress --schema prints the 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=80)]
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86400)]
+#: Of the output's quantisation.
+Steps = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Kernels = Literal["reference", "cmsis_nn"]
 
@@ -48,7 +50,8 @@ class BaselineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``path`` is relative to the suite file and may be a glob; ``name`` and ``sha256`` are for a single file."""
+    """``path`` is relative to the suite file and may be a glob; ``name`` and ``sha256`` are for a single file.
+    ``tolerance_steps``: how far outputs may be from LiteRT's, as ``--tolerance`` of ``harness sweep``."""
 
     path: Annotated[str, msgspec.Meta(min_length=1)]
     name: Name | None = None
@@ -65,6 +68,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     repeat: Count | None = None
     timeout_s: Seconds | None = None
     trial_timeout_s: Seconds | None = None
+    tolerance_steps: Steps | None = None
 
 
 class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -98,6 +102,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     bench_after: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     timeout_s: Seconds = 600.0
     trial_timeout_s: Seconds = 20.0
+    tolerance_steps: Steps | None = None
 
     def metrics_of(self, model: ModelEntry) -> tuple[str, ...]:
         """What is measured, and what a limit speaks of."""

@@ -68,6 +68,7 @@ def request_of(order: Order) -> SweepRequest:
         interpreter=order.interpreter or None,
         runs=order.runs,
         certify=order.certify,
+        tolerance_steps=order.tolerance_steps,
     )
 
 

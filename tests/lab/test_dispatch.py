@@ -28,6 +28,7 @@ BOARD = "nucleo-f746zg"
 DEAD = Result(exit_code=5, seconds=0.1, error=ErrorRecord("probe.gone", "the probe is gone", "plug it in"))
 SILENT = Result(exit_code=6, seconds=0.1, error=ErrorRecord("link.silent", "no answer", "check the cable"))
 UNFIT = Result(exit_code=1, seconds=0.1, error=ErrorRecord("model.unfit", "no kernel for X", "leave X out"))
+DIFFER = Result(exit_code=1, seconds=0.1, error=ErrorRecord("outputs.differ", "by 3 steps", "allow more"))
 HANGS = Result(exit_code=6, seconds=0.1, error=ErrorRecord("trial.timeout", "Invoke does not end", "other input"))
 BUILD = Result(exit_code=4, seconds=0.1, error=ErrorRecord("build.failed", "undefined reference", "look"))
 BUSY = Result(exit_code=5, seconds=0.0, error=ErrorRecord("rig.busy", "held by pid 7 for 3 s", "wait"))
@@ -207,7 +208,7 @@ def test_retries_are_bounded_and_all_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("result", "status", "exit_code"),
-    [(UNFIT, "failed", 1), (HANGS, "failed", 1), (BUILD, "error", 4)],
+    [(UNFIT, "failed", 1), (DIFFER, "failed", 1), (HANGS, "failed", 1), (BUILD, "error", 4)],
 )
 def test_what_would_be_the_same_again_is_not_tried_again(
     tmp_path: Path, result: Result, status: str, exit_code: int

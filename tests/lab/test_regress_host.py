@@ -214,6 +214,22 @@ def test_mistakes_are_answered_with_a_remedy(folder: Path, arguments: tuple[str,
     assert "Traceback" not in done.stderr
 
 
+def test_the_tolerance_of_outputs_goes_along_to_the_sweep(folder: Path) -> None:
+    """The suite's is for every model, a model's own in its place; equal outputs are within 0 steps."""
+    (folder / "s.yaml").write_text(
+        "name: s\ntolerance_steps: 0\nboards: [host]\nmodels:\n"
+        "  - {path: examples/hello.tflite}\n  - {path: examples/svdf.tflite, tolerance_steps: 2.5}\n"
+    )
+    done = _harness(folder, "regress", "s.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    records = {
+        job["model"]: json.loads((folder / job["attempts"][0]["record_path"]).read_text())
+        for job in _document(done)["jobs"]
+    }
+    steps = {name: record["reference"]["tolerance_steps"] for name, record in records.items()}
+    assert steps == {"hello": 0, "svdf": 2.5}
+
+
 def test_list_runs_nothing(folder: Path) -> None:
     done = _harness(folder, "regress", "examples/suite.yaml", "--list", "--json")
     rows = _document(done)["jobs"]

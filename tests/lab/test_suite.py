@@ -153,3 +153,17 @@ def test_limits(text: str, baseline: int | None, value: int, holds: bool) -> Non
 
 def test_a_limit_relative_to_a_missing_baseline_has_no_bound() -> None:
     assert parse_limit("invoke_cycles <= baseline + 2%").bound(None) is None
+
+
+def test_a_models_tolerance_of_outputs_takes_the_suites_place(suite_path: Path) -> None:
+    assert {job.tolerance_steps for job in _jobs(suite_path)} == {None}
+    text = suite_path.read_text().replace("tags: [smoke]", "tags: [smoke], tolerance_steps: 0")
+    suite_path.write_text(text + "tolerance_steps: 1.5\n")
+    assert {job.model.name: job.tolerance_steps for job in _jobs(suite_path)} == {"kws": 0, "cat": 1.5, "dog": 1.5}
+
+
+@pytest.mark.parametrize("steps", ["-1", ".nan", ".inf", "many"])
+def test_a_tolerance_is_a_number_of_steps(suite_path: Path, steps: str) -> None:
+    suite_path.write_text(SUITE + f"tolerance_steps: {steps}\n")
+    with pytest.raises(ConfigError, match=r"tolerance_steps"):
+        read_suite(suite_path)
