@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.units import quoted
 
 SCHEMA = "harness.saved_firmware"
 
@@ -58,6 +59,8 @@ def save(firmware: SavedFirmware, folder: Path) -> Path:
 def load(path: Path) -> SavedFirmware:
     """Raises UsageError when the file, its description or its hash is not right."""
     remedy = "name a .bin file in results/saved-firmware; its .json must lie beside it"
+    if path.suffix not in {".bin", ".json"}:
+        raise UsageError(f"{quoted(str(path))} is no saved firmware", remedy=remedy, code="flash.not_saved")
     try:
         described: Any = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         data = path.with_suffix(".bin").read_bytes()
@@ -70,7 +73,8 @@ def load(path: Path) -> SavedFirmware:
         )
         expected = described["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise UsageError(f"{path} is no saved firmware: {exc}", remedy=remedy, code="flash.not_saved") from exc
+        why = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else f"{type(exc).__name__}: {exc}"
+        raise UsageError(f"{path} is no saved firmware: {why}", remedy=remedy, code="flash.not_saved") from exc
     if firmware.sha256 != expected:
         raise UsageError(f"{path} is damaged: its hash is not the one it was saved with", remedy=remedy)
     return firmware

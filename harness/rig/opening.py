@@ -116,7 +116,9 @@ def _open_hardware(board: Board, options: RigOptions) -> tuple[Probe, Link]:
 def _open_twin(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.twin import open_twin
 
-    return open_twin(_with_chip(board), options.rig or rig_for(board), options.own_mark, options.rtt_address)
+    return open_twin(
+        _with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark, options.rtt_address
+    )
 
 
 def _with_chip(board: Board) -> HardwareBoard:

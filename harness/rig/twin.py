@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
 from harness.link.protocol import Link
@@ -13,9 +15,16 @@ from harness.rig.hardware import HeldProbe, open_hardware
 
 
 def open_twin(
-    board: HardwareBoard, entry: RigEntry | None, own_mark: bytes, rtt_address: int | None = None
+    board: HardwareBoard,
+    entry: RigEntry | None,
+    save_to: Path | None,
+    own_mark: bytes,
+    rtt_address: int | None = None,
 ) -> tuple[Probe, Link]:
-    """A fresh twin with the entry's faults; one behind a server (``harness sim serve``) is opened as hardware is."""
+    """A twin with the entry's faults; one behind a server (``harness sim serve``) is opened as hardware is.
+
+    A fresh twin has no firmware that could be lost; one whose flash is kept (HARNESS_SIM_STATE) may have somebody's.
+    """
     if entry and entry.is_remote:
         return open_hardware(board, entry, None, own_mark, rtt_address)
     from harness.probe.session import import_pyocd
@@ -28,7 +37,8 @@ def open_twin(
         for text in entry.faults if entry else ():
             injection.inject(text, twin)
         rig = entry.name if entry else board.name
-        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, own_mark=own_mark), lambda: desk.unplug(uid))
+        kept = save_to if desk.keeps_flash() else None
+        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=own_mark), lambda: desk.unplug(uid))
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
         return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)

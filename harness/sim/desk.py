@@ -75,6 +75,11 @@ def twin(uid: str) -> Twin:
         return _twins[uid]
 
 
+def keeps_flash() -> bool:
+    """Whether twins find in their flash what an earlier process left there."""
+    return bool(os.environ.get(STATE_VARIABLE))
+
+
 def _state_file(uid: str) -> Path | None:
     folder = os.environ.get(STATE_VARIABLE)
     return Path(folder) / f"{uid}.flash" if folder else None

@@ -66,6 +66,7 @@ def flash(request: FlashRequest) -> FlashOutcome:
     """Raises ProbeError, DoesNotFitError, LinkError, DeviceError; nothing is retried behind the user's back."""
     started = time.monotonic()
     image = _image(request)
+    former = saved_firmware.load(request.restore) if request.restore else None
     deadline = Deadline.after(request.timeout_s)
     options = RigOptions(
         rig=request.rig,
@@ -77,8 +78,8 @@ def flash(request: FlashRequest) -> FlashOutcome:
         if request.erase_protected:
             probe.erase_protected(deadline)
         running = ""
-        if request.restore:
-            probe.restore(saved_firmware.load(request.restore), deadline)
+        if former:
+            probe.restore(former, deadline)
         elif image is not None:
             probe.flash(image, deadline, force=request.force)
             probe.reset(deadline)

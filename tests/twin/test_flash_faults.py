@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.main import main
 from harness.deadline import Deadline
 from harness.errors import DoesNotFitError, ProbeError, UsageError
 from harness.probe import saved_firmware
 from harness.probe.protection import ProtectedChipError
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
+from harness.rig.opening import RigOptions, open_rig
 from harness.sim import desk
 from harness.sim.injection import inject
 from tests.patience import patient
@@ -248,6 +250,35 @@ def test_a_foreign_firmware_is_kept_once_and_can_be_put_back(tmp_path: Path, pro
     assert probe.last_flash.saved is None, "our own firmware is not kept"
     probe.restore(saved_firmware.load(kept), soon())
     assert cells(probe, 1 << 19) == before
+
+
+@pytest.mark.parametrize("keeps_flash", [True, False])
+def test_a_twin_that_keeps_its_flash_has_a_firmware_to_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_flash: bool
+) -> None:
+    """HARNESS_SIM_STATE: what another program flashed is still there, and is somebody's. A fresh twin is blank."""
+    board = twin_board("nucleo-f446re")
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "sim1-nucleo-f446re.flash").write_bytes(b"somebody's bootloader".ljust(board.flash.size_bytes, b"\xff"))
+    monkeypatch.setenv("HARNESS_SIM_STATE", str(state) if keeps_flash else "")
+    with open_rig(board, RigOptions(save_to=tmp_path / "saved", own_mark=b"tflm-harness ")) as rig:
+        rig.probe.flash(image_for("nucleo-f446re", b"tflm-harness 1.0" + PATTERN), soon())
+    kept = [path.read_bytes() for path in (tmp_path / "saved").glob("*.bin")]
+    assert [data.rstrip(b"\xff") for data in kept] == ([b"somebody's bootloader"] if keeps_flash else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("", '"." is no saved firmware'), ("gone.bin", "gone.json: No such file"), ("x.elf", "is no saved firmware")],
+)
+def test_what_is_no_saved_firmware_is_said_so_before_a_probe_is_opened(
+    name: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["flash", "--board", "nucleo-f446re", "--restore", name]) == 2
+    err = capsys.readouterr().err
+    assert told in err
+    assert "results/saved-firmware" in err
 
 
 def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:

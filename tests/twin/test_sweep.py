@@ -75,6 +75,17 @@ def test_a_bad_line_costs_time_and_never_a_number(faults: tuple[str, ...], sweep
     assert {outcome for outcome, _ in outcomes(record).values()} == {"works", "too_small"}
 
 
+@pytest.mark.parametrize("fault", ["drop=20", "corrupt=60"])
+def test_a_line_that_lets_no_frame_through_is_an_error_of_the_link(
+    fault: str, sweep: Callable[..., SweepRecord]
+) -> None:
+    record = sweep("nucleo-f446re", fault)
+    assert record.status == "error"
+    assert record.error is not None
+    assert record.error.code.startswith("link.")
+    assert record.measured is None
+
+
 def test_silence_is_an_error_of_the_link_and_nothing_is_measured(sweep: Callable[..., SweepRecord]) -> None:
     record = sweep("nucleo-f446re", "silent")
     assert record.status == "error"
