@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,10 @@ class Memory:
 
     def erase(self) -> None:
         ctypes.memset(self.buffer, self.fill, self.size)
+
+    def scramble(self) -> None:
+        """What RAM holds when power comes: anything, here the same each time, so that two boots can be compared."""
+        self.view[:] = random.Random(self.addresses[0]).randbytes(self.size)
 
     def offset(self, address: int, size: int) -> int | None:
         for base in self.addresses:

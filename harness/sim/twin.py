@@ -112,7 +112,7 @@ class Twin:
     def power_on(self) -> None:
         with self.turn() as chip:
             for ram in chip.rams:
-                ram.erase()
+                ram.scramble()
             chip.core.dhcsr = chip.core.demcr = 0
             chip.cause.flags = {"power", "pin", "brownout"}
             self._powered = True
@@ -158,7 +158,7 @@ class Twin:
         cause, self._next_cause = self._next_cause, "software"
         if cause == "brownout":
             for ram in self.chip.rams:
-                ram.erase()
+                ram.scramble()
         self.chip.cause.flags |= {cause, "pin"} if self.board.family.value.startswith("stm32") else {cause}
         self._boot()
 

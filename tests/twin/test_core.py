@@ -118,3 +118,18 @@ def wait_for_state(twin: object, state: State) -> None:
         with twin.turn():  # type: ignore[attr-defined]
             pass
     assert twin.chip.core.state is state  # type: ignore[attr-defined]
+
+
+def test_ram_holds_anything_when_power_comes_and_is_kept_over_a_reset(make_twin: Callable) -> None:
+    twin = make_twin("nucleo-f746zg")
+    with twin.turn() as chip:
+        first = [bytes(ram.view) for ram in chip.rams]
+        assert all(len(set(data)) == 256 for data in first)
+        chip.rams[-1].view[100:104] = b"kept"
+    twin.assert_reset(True)
+    twin.assert_reset(False)
+    with twin.turn() as chip:
+        assert bytes(chip.rams[-1].view[100:104]) == b"kept"
+    twin.brown_out()
+    with twin.turn() as chip:
+        assert [bytes(ram.view) for ram in chip.rams] == first

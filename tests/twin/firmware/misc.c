@@ -2,6 +2,7 @@
    h HardFault without a way back, l lock up, s store to flash, b bad EasyDMA pointer or unclocked UART. */
 #include "board.h"
 static volatile uint32_t hits;
+static volatile uint32_t no_vectors[128] __attribute__((aligned(512)));
 void on_systick(void) {
   hits++;
   __asm volatile("vmov.f32 s1, #3.0" ::: "s1");
@@ -58,7 +59,7 @@ int main(void) {
         (void)REG(0x90000000);
         break;
       case 'l':
-        REG(0xE000ED08) = 0x20000000; /* vectors of zeros */
+        REG(0xE000ED08) = (uint32_t)no_vectors;
         (void)REG(0x90000000);
         break;
       case 's':
