@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterator
 
 from harness.board.record import HardwareBoard
-from harness.sim.chip import Chip, build_chip
+from harness.sim.chip import Chip
 from harness.sim.cortex_m import State
+from harness.sim.family import build_chip
 from harness.sim.faults import ProbeFaults
 from harness.sim.wire import Endpoint, PseudoTerminal, Wire
 

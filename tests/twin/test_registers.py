@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.sim.chip import Chip, build_chip
+from harness.sim.chip import Chip
+from harness.sim.family import build_chip
 from harness.sim.wire import Wire
 
 from .bare_metal import twin_board
