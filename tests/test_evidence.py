@@ -14,6 +14,7 @@ from harness.units import align_up
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = sorted((ROOT / "results" / "evidence" / "sweeps").glob("*.json"))
+QUALIFICATIONS = sorted((ROOT / "results" / "evidence").glob("qualification-*.json"))
 #: What the twins' cores and kernel sets were promised to have, each.
 LEAST_MODELS = 15
 CORES = {"sim:nucleo-f446re": "cortex-m4", "sim:nucleo-f767zi": "cortex-m7"}
@@ -39,6 +40,20 @@ def test_one_flash_three_runs_and_nothing_unexplained(path: Path) -> None:
     assert {term["unexplained_bytes"] for term in record.reconciliation["terms"]} == {0}
     assert record.search.largest_failing_bytes == (record.search.min_bytes or 0) - record.search.step_bytes
     assert record.device.timing == "instructions"
+
+
+@pytest.mark.parametrize("path", QUALIFICATIONS, ids=lambda path: path.stem)
+def test_every_check_of_a_qualified_twin_passed(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert (document["qualified"], document["evidence"]) == (True, "twin")
+    assert {check["status"] for check in document["checks"]} == {"passed"}
+    assert sum(check["name"].startswith("minimum of ") for check in document["checks"]) == 3
+
+
+def test_the_qualified_twins_are_those_of_the_sweeps() -> None:
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in QUALIFICATIONS]
+    qualified = {(document["board"], document["kernels"]) for document in documents}
+    assert qualified == {(board, kernels) for board in CORES for kernels in ("cmsis_nn", "reference")}
 
 
 @pytest.fixture(scope="module")

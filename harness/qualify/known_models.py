@@ -29,7 +29,8 @@ _HELLO = "a00d4e7e1cacb279"
 _RESIDUAL = "7c8f4b0a08092fc0"
 _SVDF = "d9e9e16a33b532b3"
 
-#: The planner's exact numbers. Those with CMSIS-NN were found by sweeps with real TFLM on an emulated M4 as well.
+#: The planner's exact numbers, found again by `harness qualify` with real TFLM on the twins of an M4 and of an M7
+#: (results/evidence/qualification-*.json).
 _KNOWN = (
     KnownMinimum("hello_int8", _HELLO, Kernels.REFERENCE, 676, 1072),
     KnownMinimum("hello_int8", _HELLO, Kernels.CMSIS_NN, 772, 1168),
