@@ -14,7 +14,7 @@ _SIGNALLED = """
 import os, runpy, sys
 from pathlib import Path
 
-number, end, needle, count, note = sys.argv[1:6]
+number, name, needle, count, note = sys.argv[1:6]
 sys.argv[1:] = sys.argv[6:]
 really_sync = os.fsync
 
@@ -28,7 +28,7 @@ def descendants(pid):
 def sync(descriptor):
     really_sync(descriptor)
     path = os.readlink(f"/proc/self/fd/{descriptor}")
-    if path.endswith(end) and Path(path).read_text().count(needle) == int(count):
+    if name in path and Path(path).read_text().count(needle) >= int(count):
         os.fsync = really_sync
         Path(note).write_text(" ".join(map(str, descendants(os.getpid()))))
         os.kill(os.getpid(), int(number))
@@ -39,14 +39,14 @@ runpy.run_module("harness", run_name="__main__", alter_sys=True)
 
 
 class Signalled:
-    """``harness ARGUMENTS``, which gets ``number`` as soon as a file whose name ends with ``end`` holds ``needle``
+    """``harness ARGUMENTS``, which gets ``number`` as soon as a file with ``name`` in its path holds ``needle``
     ``count`` times and is on disk. ``children`` are the processes that it had then, and theirs."""
 
     def __init__(
-        self, number: signal.Signals, end: str, needle: str, count: int, note: Path, *arguments: str, **options: Any
+        self, number: signal.Signals, name: str, needle: str, count: int, note: Path, *arguments: str, **options: Any
     ) -> None:
         self._note = note
-        argv = [sys.executable, "-c", _SIGNALLED, str(int(number)), end, needle, str(count), str(note), *arguments]
+        argv = [sys.executable, "-c", _SIGNALLED, str(int(number)), name, needle, str(count), str(note), *arguments]
         self.done = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
 
     @property

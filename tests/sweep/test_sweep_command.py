@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -230,22 +229,28 @@ def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path,
     assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
 
 
-def test_ctrl_c_is_130_and_every_record_that_is_on_disk_is_in_the_document(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "needle", "count", "finished"),
+    [
+        (".jsonl", "\n", 1, 0),
+        (".jsonl", '"arena_bytes":24272', 1, 1),
+        (".tmp", "harness", 1, 1),
+    ],
+    ids=["in the first model", "in the second model", "while a record is written"],
+)
+def test_ctrl_c_is_130_and_every_record_that_is_on_disk_is_in_the_document(
+    tmp_path: Path, name: str, needle: str, count: int, finished: int
+) -> None:
     results = tmp_path / "results"
-    process = _command(results, HELLO, *[str(EXAMPLES / "kws.tflite")] * 20)
-    until = time.monotonic() + 60
-    while not list(results.glob("*.json")) and time.monotonic() < until:
-        os.sched_yield()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
-    document = json.loads(out)
+    models = [HELLO, *[str(EXAMPLES / "kws.tflite")] * 3]
+    arguments = [*COMMAND[3:], "--results", str(results), *models]
+    done = Signalled(signal.SIGINT, name, needle, count, tmp_path / "children", *arguments, timeout=PATIENCE_S).done
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    document = json.loads(done.stdout)
     assert document["interrupted"] is True
-    results_told = document["results"]
-    assert {result["status"] for result in results_told} == {"ok"}
-    assert 1 <= len(results_told) < 21
-    assert {Path(result["record_path"]) for result in results_told} == set(results.glob("*.json"))
+    assert [result["status"] for result in document["results"]] == ["ok"] * finished
+    assert {Path(result["record_path"]) for result in document["results"]} == set(results.glob("*.json"))
 
 
 def _one_kilobyte() -> None:
