@@ -13,7 +13,6 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from harness.board.catalogue import load_hardware_board
-from harness.deadline import Deadline
 from harness.firmware.elf import read_elf
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library
@@ -22,6 +21,7 @@ from harness.sim.cortex_m import State
 from harness.wire import messages as wire
 from tests.firmware.conftest import Builder
 from tests.firmware.test_on_twin import Bench, soon
+from tests.patience import patient
 
 pytestmark = [
     pytest.mark.skipif(
@@ -83,7 +83,7 @@ def start(build_fake: Builder, fake_libraries: list[TflmLibrary]) -> Iterator[St
 
 def told(bench: Bench, what: Callable[[Bench], list[str]]) -> str:
     """The first that the twin says of this kind."""
-    deadline = Deadline.after(20)
+    deadline = patient()
     while not what(bench) and not deadline.passed:
         bench.twin.run_until_stopped(0.1)
     assert what(bench), "the twin has found nothing"

@@ -18,7 +18,7 @@ from harness.wire.frame import Frame, FrameReader
 from harness.wire.input_plan import InputPlan
 from harness.wire.messages import NUMBERS, HelloRequest
 from tests.device.fakes import QUICK, FakeDevice, FakeLink, FakeProbe, nonces
-from tests.patience import patient
+from tests.patience import PATIENCE_S, patient
 
 
 def record_session(path: Path) -> int:
@@ -26,8 +26,8 @@ def record_session(path: Path) -> int:
     device.boot()
     link = TranscribedLink(FakeLink(device), path)
     client = Device(link, nonces=nonces(7), policy=QUICK)
-    client.hello(Deadline.after(2))
-    report = client.trial(2048, Deadline.after(2))
+    client.hello(patient())
+    report = client.trial(2048, patient())
     link.close()
     return report.output_digest
 
@@ -36,17 +36,17 @@ def test_a_session_replays_to_the_same_answers(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     digest = record_session(path)
     client = Device(ReplayedLink(read_transcript(path)), nonces=nonces(7), policy=QUICK)
-    assert client.hello(Deadline.after(2)).board == "fake"
-    assert client.trial(2048, Deadline.after(2)).output_digest == digest
+    assert client.hello(patient()).board == "fake"
+    assert client.trial(2048, patient()).output_digest == digest
 
 
 def test_a_replay_refuses_another_request(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     record_session(path)
     client = Device(ReplayedLink(read_transcript(path)), nonces=nonces(7), policy=QUICK)
-    client.hello(Deadline.after(2))
+    client.hello(patient())
     with pytest.raises(LinkError, match="the transcript goes on with"):
-        client.trial(2049, Deadline.after(2))
+        client.trial(2049, patient())
 
 
 def test_a_transcript_cut_short_by_a_kill_is_read_up_to_there(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_sweep_on_real_tflm_replays_to_the_same_minimum() -> None:
     with pytest.raises(UnsupportedError):
         device.sizes(patient())
     image = FlashImage(build_id=hello.build_id.hex(), model_sha256=hello.model_sha256.hex())
-    bench = Bench(NoProbe(FakeDevice()), device, image, InputPlan.seeded(1), trial_timeout_s=5)
+    bench = Bench(NoProbe(FakeDevice()), device, image, InputPlan.seeded(1), trial_timeout_s=PATIENCE_S)
     ample = bench.run(18320, None, patient())
     assert (ample.trial.outcome, ample.trial.used_bytes) == (Outcome.WORKS, 1504)
     device.allocations(patient())
