@@ -41,7 +41,7 @@ class Device:
     def __init__(self) -> None:
         self.words: dict[int, int] = {}
         #: Whether the block has a clock; without one it reads 0 and keeps nothing.
-        self.clocked: Callable[[], bool] = lambda: True
+        self.is_clocked = True
         #: Gets what a program should not have done here. Set by the bus, which knows whose access it was.
         self.on_complaint: Callable[[str], None] = log.warning
         self._told: set[tuple[int, str]] = set()
@@ -64,7 +64,7 @@ class Device:
     # --- accesses of any width --------------------------------------------------------------------------------
 
     def read(self, offset: int, size: int) -> int:
-        if not self.clocked():
+        if not self.is_clocked:
             self.complain(offset, "read", f"+0x{offset:03x} read without a clock")
             return 0
         shift = 8 * (offset & 3)
@@ -74,7 +74,7 @@ class Device:
     def write(self, offset: int, size: int, value: int) -> None:
         shift = 8 * (offset & 3)
         mask = ((1 << (8 * size)) - 1) << shift & WORD
-        if not self.clocked():
+        if not self.is_clocked:
             self.complain(offset, "write", f"0x{value:x} written to +0x{offset:03x} without a clock")
             return
         at, placed = offset & ~3, (value << shift) & mask
@@ -84,7 +84,9 @@ class Device:
                 which = "reserved" if known is None else "read-only"
                 self.complain(offset, which, f"0x{value:x} written to +0x{offset:03x}, which is {which}")
                 return
-            placed = self._keep_reserved(at, placed, mask & ~known)
+            reserved = mask & ~known
+            if reserved:
+                placed = self._keep_reserved(at, placed, reserved)
         self.store(at, placed, mask)
 
     def _keep_reserved(self, offset: int, value: int, reserved: int) -> int:

@@ -72,18 +72,23 @@ class Stm32Clock(Device, ABC):
     def gate(self, device: Device, register: int, bit: int) -> None:
         """Give ``device`` a clock only while this bit of an enable register is set, and reset it by the same bit of
         the reset register, which stands 0x20 below."""
-        device.clocked = lambda: self.is_enabled(register, bit)
-        self._gated[register - _RESET_BELOW_ENABLE, bit] = device
+        self._gated[register, bit] = device
+        device.is_clocked = self._is_enabled(register, bit)
 
-    def is_enabled(self, register: int, bit: int) -> bool:
-        """Whether the clock of a peripheral is on, by its RCC register offset and bit, and no reset holds it."""
+    def _is_enabled(self, register: int, bit: int) -> bool:
         on, held = self.words.get(register, 0), self.words.get(register - _RESET_BELOW_ENABLE, 0)
         return bool(on & ~held & (1 << bit))
 
-    def _hold_in_reset(self, register: int, bits: int) -> None:
-        for (at, bit), device in self._gated.items():
-            if at == register and bits & (1 << bit):
+    def _update_gates(self, newly_held: int = 0, in_register: int = -1) -> None:
+        """``newly_held`` are bits of a reset register, at offset ``in_register``, that have just been set."""
+        for (register, bit), device in self._gated.items():
+            device.is_clocked = self._is_enabled(register, bit)
+            if register - _RESET_BELOW_ENABLE == in_register and newly_held & (1 << bit):
                 device.reset()
+
+    def reset(self) -> None:
+        super().reset()
+        self._update_gates()
 
     # --- frequencies ------------------------------------------------------------------------------------------
 
@@ -123,7 +128,7 @@ class Stm32Clock(Device, ABC):
             self.complain(offset, "fixed", self._why_fixed(offset))
             value = value & ~fixed | before & fixed
         super().store(offset, value, mask)
-        self._hold_in_reset(offset, self.words[offset] & ~before)
+        self._update_gates(self.words[offset] & ~before, offset)
         if offset == self.csr_offset and value & (1 << self.remove_bit):
             self.cause.flags.clear()
             self.words[offset] &= 1

@@ -75,7 +75,7 @@ class Stm32Uart(Device, ABC):
 
     def poll_line(self) -> None:
         """Take the next byte off the line, where there is one and room for it."""
-        if self._received is not None or not self._on(2) or not self.clocked() or not self.baud():
+        if self._received is not None or not self._on(2) or not self.is_clocked or not self.baud():
             return
         byte = self.wire.receive(self.baud())
         if byte is not None and self.rx_connected() and self._frames_fit():
