@@ -342,6 +342,7 @@ class NrfUarte(Device):
 
     def _task(self, offset: int) -> None:
         if not self._on:
+            self.complain(offset, "off", f"task +0x{offset:03x} started, and ENABLE is not 8")
             return
         match offset:
             case 0x000:

@@ -85,17 +85,19 @@ class Stm32Uart(Device, ABC):
 
     def _send(self, byte: int) -> None:
         self._vain_reads = 0
-        if self._on(3):
-            if not self.baud():
-                self.complain(self.brr, "tx", "a byte is sent, and the rate's divisor or its clock is missing")
-            elif not self._frames_fit():
-                self.complain(self.cr1, "format", "a byte is sent, and its frame is not 8N1, which the host reads")
-            elif not self.tx_connected():
-                self.complain(0, "tx", "a byte is sent, and the pin is not switched to it")
-            else:
-                self.wire.send(byte, self.baud())
-            self._tx_complete = True
-            self._interrupts()
+        if not self._on(3):
+            self.complain(self.cr1, "off", "a byte is sent, and the transmitter is off (UE, TE)")
+            return
+        if not self.baud():
+            self.complain(self.brr, "tx", "a byte is sent, and the rate's divisor or its clock is missing")
+        elif not self._frames_fit():
+            self.complain(self.cr1, "format", "a byte is sent, and its frame is not 8N1, which the host reads")
+        elif not self.tx_connected():
+            self.complain(0, "tx", "a byte is sent, and the pin is not switched to it")
+        else:
+            self.wire.send(byte, self.baud())
+        self._tx_complete = True
+        self._interrupts()
 
     def _take(self) -> int:
         byte, self._received = self._received, None

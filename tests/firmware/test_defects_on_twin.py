@@ -99,6 +99,7 @@ def violations(bench: Bench) -> list[str]:
 
 
 NO_CLOCK, NO_PIN = "without a clock, by the instruction at 0x08", "a byte is sent, and the pin is not switched to it"
+OFF = "a byte is sent, and the transmitter is off (UE, TE)"
 NO_RATE = "a byte is sent, and the rate's divisor or its clock is missing"
 
 
@@ -112,6 +113,13 @@ NO_RATE = "a byte is sent, and the rate's divisor or its clock is missing"
         ("nucleo-l476rg", r"(?<=reg\(mode\) = ).*(?=;)", "reg(mode)", f"USART2: {NO_PIN}"),
         ("nucleo-f446re", r"\(function << shift\)", "(2 * function << shift)", f"USART2: {NO_PIN}"),
         ("nucleo-f746zg", r"  reg\(kDivisor\) = .*\n", "", f"USART3: {NO_RATE}"),
+        (
+            "nucleo-f446re",
+            r"\(1u << 13\) \| \(1u << 3\)",
+            "(1u << 13)",
+            f"USART2: {OFF}",
+        ),
+        ("nrf52840dk", r"(?<=reg\(kEnable\) = )8(?=;)", "4", "UARTE0: task +0x000 started, and ENABLE is not 8"),
         ("nucleo-l4r5zi", r"\(1u << 9\)(?=;  // IOSV)", "0u", f"LPUART1: {NO_PIN}"),
         (
             "nrf52840dk",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.board.catalogue import load_hardware_board
 from harness.board.record import Fpu
@@ -185,3 +187,33 @@ def test_code_that_runs_on_into_a_forbidden_region_stops_before_it(length: int) 
     stop, _ = engine.run(0x2000_0000, 1000)
     at = 0x2000_0060 if length == 2 else 0x2000_005E
     assert (stop, engine.pc, engine.read(engine.arm.UC_ARM_REG_R0)) == (Stop.FETCH_DENIED, at, (at & 0xFF) // 2)
+
+
+@st.composite
+def v7_region(draw: st.DrawFn) -> tuple[int, int]:
+    """(RBAR, RASR) of a region that is on, within 64 KiB of RAM."""
+    log2 = draw(st.integers(5, 16))
+    base = 0x2000_0000 + draw(st.integers(0, 2 ** (16 - log2) - 1)) * 2**log2
+    never, permission, disabled = draw(st.integers(0, 1)), draw(st.integers(0, 7)), draw(st.integers(0, 255))
+    return base, never << 28 | permission << 24 | disabled << 8 | (log2 - 1) << 1 | 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(v7_region(), max_size=8), st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=20), st.booleans())
+def test_each_byte_has_the_rule_of_the_highest_region_that_covers_it(
+    regions: list[tuple[int, int]], offsets: list[int], background: bool
+) -> None:
+    mpu = v7(*regions, control=5 if background else 1)
+    for offset in offsets:
+        address = 0x2000_0000 + offset
+        allowed = set(Access) if background else set()
+        for base, attributes in regions:  # the last one that covers the byte decides
+            size = 2 << (attributes >> 1 & 31)
+            eighth = (address - base) * 8 // size
+            if base <= address < base + size and (size < 256 or not attributes >> (8 + eighth) & 1):
+                permission = attributes >> 24 & 7
+                allowed = {Access.READ} if permission in (1, 2, 3, 5, 6, 7) else set()
+                allowed |= {Access.WRITE} if permission in (1, 2, 3) else set()
+                allowed |= {Access.EXECUTE} if allowed and not attributes >> 28 & 1 else set()
+        assert {access for access in Access if mpu.denies(address, 1, access) is None} == allowed
+    mpu._engine.close()
