@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 #: How long one system call waits; deadlines are checked in between. Short, as pyserial's own wait cannot be ended.
 _POLL_S = 0.05
 WRITE_TIMEOUT_S = 5.0
+#: pyserial gives an RFC 2217 server 3 s to agree on each setting, which a busy computer or a far one may exceed.
+_AGREEMENT_S = 30
 #: What pyserial and the operating systems raise for a port that does not open.
 OPEN_ERRORS = (serial.SerialException, OSError, ValueError)
 #: TIOCEXCL says EBUSY, a lock of another pyserial EAGAIN.
@@ -33,7 +35,7 @@ _IN_TEXT = re.compile(r"\b[A-Z]\w*Error\((\d+),")
 
 def connect(url: str, baud: int) -> Any:
     """pyserial's port, open and, where the system can, exclusive: two readers would steal each other's bytes."""
-    port: Any = serial.serial_for_url(url, do_not_open=True)
+    port: Any = serial.serial_for_url(_patient(url), do_not_open=True)
     port.baudrate = baud
     port.timeout = _POLL_S
     if "://" not in url:
@@ -41,6 +43,14 @@ def connect(url: str, baud: int) -> Any:
         port.exclusive = True
     port.open()
     return port
+
+
+def _patient(url: str) -> str:
+    """An RFC 2217 URL that names no time of its own, with ours."""
+    _, _, options = url.partition("?")
+    if not url.lower().startswith("rfc2217://") or "timeout=" in options:
+        return url
+    return f"{url}{'&' if options else '' if url.endswith('?') else '?'}timeout={_AGREEMENT_S}"
 
 
 @dataclass(frozen=True, slots=True)

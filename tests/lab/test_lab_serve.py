@@ -65,7 +65,7 @@ def test_the_other_side_gets_an_entry_on_the_loopback(served: dict[str, Any]) ->
 
 
 def test_bytes_go_both_ways(served: dict[str, Any], desk: int) -> None:
-    with serial.serial_for_url(served["port"], baudrate=115200, timeout=PATIENCE_S) as port:
+    with serial.serial_for_url(f"{served['port']}?timeout={PATIENCE_S}", baudrate=115200, timeout=PATIENCE_S) as port:
         port.write(b"to the board\x00\xff\n")
         got = b""
         while len(got) < 15:

@@ -124,6 +124,31 @@ def test_the_process_that_has_the_port_is_found_by_its_open_files(tmp_path: Path
     assert port_owner(str(device), tmp_path / "absent") == ""
 
 
+@pytest.mark.parametrize(
+    ("url", "opened_as"),
+    [
+        ("rfc2217://lab:4001", "rfc2217://lab:4001?timeout=30"),
+        ("rfc2217://lab:4001?", "rfc2217://lab:4001?timeout=30"),
+        ("RFC2217://lab:4001?ign_set_control", "RFC2217://lab:4001?ign_set_control&timeout=30"),
+        ("rfc2217://lab:4001?timeout=5", "rfc2217://lab:4001?timeout=5"),
+        ("socket://lab:4001", "socket://lab:4001"),
+        ("/dev/ttyACM0", "/dev/ttyACM0"),
+    ],
+)
+def test_a_server_of_a_port_is_given_time_to_agree(url: str, opened_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyserial's own 3 s for each setting are short for a busy computer."""
+    asked: list[str] = []
+
+    def port_of(asked_url: str, **_: Any) -> Any:
+        asked.append(asked_url)
+        return serial.Serial()
+
+    monkeypatch.setattr(serial, "serial_for_url", port_of)
+    with pytest.raises(serial.SerialException, match="Port must be configured"):
+        connect(url, 115200)
+    assert asked == [opened_as]
+
+
 class Board:
     """A pty: what pyserial opens is ``device``; ``unplug`` closes the other end."""
 

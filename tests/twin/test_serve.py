@@ -48,7 +48,8 @@ def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["programmed"] is True
-    with serial.serial_for_url(served["port"], baudrate=115200, timeout=PATIENCE_S) as port:
+    patience = f"?timeout={PATIENCE_S}" if served["port"].startswith("rfc2217") else ""
+    with serial.serial_for_url(served["port"] + patience, baudrate=115200, timeout=PATIENCE_S) as port:
         port.write(b"ab")
         assert port.read_until(b"aaabbb").endswith(b"aaabbb")
 
