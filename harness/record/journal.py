@@ -22,6 +22,8 @@ from harness.record.schema import MeasuredRecord, ReferenceRecord, TrialRecord
 from harness.record.store import results_error
 
 FORMAT_VERSION = 1
+#: The worker of a run that was killed a moment ago sees it and ends; the run that goes on may be faster.
+PATIENCE_S = 5.0
 
 
 def remove_journal(path: Path) -> None:
@@ -44,18 +46,22 @@ E = TypeVar("E", bound=msgspec.Struct)
 class Journal(Generic[E]):
     """Append-only file of entries of one type, locked while open: two runs of the same thing do not mix."""
 
-    def __init__(self, folder: Path, identity: dict[str, Any], entry_type: type[E]) -> None:
-        """``identity`` says what must be equal for entries to count in another run."""
+    def __init__(
+        self, folder: Path, identity: dict[str, Any], entry_type: type[E], *, patience_s: float = PATIENCE_S
+    ) -> None:
+        """``identity`` says what must be equal for entries to count in another run. ``patience_s``: how long another
+        run may hold it."""
         key = hashlib.sha256(json.dumps({"version": FORMAT_VERSION, **identity}, sort_keys=True).encode()).hexdigest()
         self.path = folder / f"{key[:24]}.jsonl"
         self._entry_type = entry_type
+        self._patience_s = patience_s
         self._lock = FileLock(self.path.with_suffix(".lock"))
         self._file: int | None = None
 
     def __enter__(self) -> Journal[E]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
+            self._lock.acquire(timeout=self._patience_s)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except Timeout as exc:
             raise UsageError(

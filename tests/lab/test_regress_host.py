@@ -130,9 +130,11 @@ def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path, jo
     assert all(job["status"] == "passed" for job in run["jobs"])
     told = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert not any(name in line for line in told for name in finished)
-    # each job has one record of its own: nothing was swept twice
-    records = list(journal.parent.glob("jobs/*/*.json"))
-    assert len(records) == 4
+    # what was finished was not swept again: a worker whose scheduler is killed may just have ended another job
+    folders = {job["id"]: folder / Path(job["attempts"][-1]["record_path"]).parent for job in run["jobs"]}
+    records = {name: len(list(place.glob("*.json"))) for name, place in folders.items()}
+    assert [records[name] for name in finished] == [1] * jobs
+    assert all(count in {1, 2} for count in records.values())
     assert sorted(load(folder / "results" / "history.sqlite").job_id) == sorted(job["id"] for job in run["jobs"])
 
 

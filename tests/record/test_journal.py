@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.errors import UsageError
 from harness.record.journal import Journal, JournalEntry
 from harness.record.schema import MeasuredRecord, TrialRecord
 from harness.record.store import ResultsError
+from tests.patience import PATIENCE_S
 
 ENTRIES = [
     JournalEntry(TrialRecord(65536, "works", output_digest="ff"), MeasuredRecord(65536, 1504)),
@@ -63,7 +65,25 @@ def test_two_runs_of_the_same_do_not_mix(tmp_path: Path) -> None:
         Journal(tmp_path, {}, JournalEntry),
         pytest.raises(UsageError, match="another run of this model on this board is running"),
     ):
-        Journal(tmp_path, {}, JournalEntry).__enter__()
+        Journal(tmp_path, {}, JournalEntry, patience_s=0).__enter__()
+
+
+def test_a_run_that_is_just_ending_is_waited_for(tmp_path: Path) -> None:
+    """kill -9 and at once the same command again: the worker of the first ends a moment later."""
+    held = threading.Event()
+
+    def end_soon() -> None:
+        with Journal(tmp_path, {}, JournalEntry) as former:
+            former.append(ENTRIES[0])
+            held.set()
+            threading.Event().wait(0.3)
+
+    ending = threading.Thread(target=end_soon)
+    ending.start()
+    assert held.wait(PATIENCE_S)
+    with Journal(tmp_path, {}, JournalEntry, patience_s=PATIENCE_S) as journal:
+        assert journal.entries() == ENTRIES[:1]
+    ending.join()
 
 
 def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
