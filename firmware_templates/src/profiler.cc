@@ -4,16 +4,10 @@
 
 namespace harness {
 
-void EventProfiler::listen(Mode mode) {
-  mode_ = mode;
+void EventProfiler::start(Digest of_operator) {
+  digest_ = of_operator;
   seen_ = operator_ = depth_ = 0;
   on_ = true;
-}
-
-void EventProfiler::trace(Digest of_operator, Moment moment) {
-  digest_ = of_operator;
-  moment_ = moment;
-  listen(Mode::kDigests);
 }
 
 void EventProfiler::keep_digest(uint64_t value) {
@@ -23,8 +17,8 @@ void EventProfiler::keep_digest(uint64_t value) {
 
 uint32_t EventProfiler::BeginEvent(const char* tag) {
   if (!on_) return kCapacity;
-  if (mode_ == Mode::kDigests) {
-    if (depth_++ == 0 && moment_ == Moment::kBefore) keep_digest(digest_(operator_));
+  if (digest_ != nullptr) {
+    ++depth_;
     return kCapacity;
   }
   const uint16_t handle = seen_ < kCapacity ? seen_ : kCapacity;
@@ -38,14 +32,9 @@ uint32_t EventProfiler::BeginEvent(const char* tag) {
 
 void EventProfiler::EndEvent(uint32_t) {
   if (!on_ || depth_ == 0) return;
-  if (mode_ == Mode::kTimes) {
-    settle(static_cast<uint32_t>(cycles()));
-    --depth_;
-    return;
-  }
-  if (--depth_ != 0) return;
-  if (moment_ == Moment::kAfter) keep_digest(digest_(operator_));
-  ++operator_;
+  if (digest_ == nullptr) settle(static_cast<uint32_t>(cycles()));
+  --depth_;
+  if (digest_ != nullptr && depth_ == 0) keep_digest(digest_(operator_++));
 }
 
 // What has passed since the last call is the innermost operator's.

@@ -191,18 +191,16 @@ uint64_t digest_tensor(const TfLiteEvalTensor* eval, uint64_t digest) {
   return fnv1a(static_cast<const uint8_t*>(eval->data.data), bytes, digest);
 }
 
-uint64_t digest_outputs_of(uint16_t operator_index) {
-  const auto* outputs = tflite::GetModel(kModels[0])->subgraphs()->Get(0)->operators()->Get(operator_index)->outputs();
+// When an operator of the main subgraph has ended. By iterators: each Get() would bring the words of an assertion.
+uint64_t digest_after(uint16_t operator_index) {
+  const Interpreter& interpreter = *g_interpreters[0];
   uint64_t digest = kFnvOffset;
+  if (g_watched != kOwnOutputs) return digest_tensor(interpreter.present_tensor(g_watched), digest);
+  const tflite::SubGraph* main = *tflite::GetModel(kModels[0])->subgraphs()->begin();
+  const auto* outputs = (*(main->operators()->begin() + operator_index))->outputs();
   if (outputs == nullptr) return digest;
-  for (uint32_t i = 0; i < outputs->size(); ++i) {
-    digest = digest_tensor(g_interpreters[0]->present_tensor(outputs->Get(i)), digest);
-  }
+  for (const int32_t tensor : *outputs) digest = digest_tensor(interpreter.present_tensor(tensor), digest);
   return digest;
-}
-
-uint64_t digest_watched(uint16_t) {
-  return digest_tensor(g_interpreters[0]->present_tensor(g_watched), kFnvOffset);
 }
 
 GuardState check_guards(uint32_t* offset) {
@@ -365,33 +363,29 @@ Profile profile_rows(uint16_t first, ProfileRow* rows) {
 
 bool can_trace_operators() { return kHasProfilerEvents && kModelCount == 1; }
 
-bool has_tensor(uint16_t tensor) { return tensor < kTensorCounts[0]; }
-
 bool trace_operators(uint16_t tensor) {
+  const bool own = tensor == kOwnOutputs;
+  if ((!own && tensor >= kTensorCounts[0]) || !set_inputs(0)) return false;
+  enter_stage(Stage::kProfile);
   uint64_t taken = 0;
-  bool ok = set_inputs(0);
-  if (ok) {
-    enter_stage(Stage::kProfile);
-    const bool own = tensor == kOwnOutputs;
-    g_watched = tensor;
-    g_profiler.trace(own ? digest_outputs_of : digest_watched,
-                     own ? EventProfiler::Moment::kAfter : EventProfiler::Moment::kBefore);
-    ok = timed_invoke(0, &taken);
-    g_profiler.stop();
-    if (!own) g_profiler.keep_digest(digest_watched(0));
-  }
+  g_watched = tensor;
+  g_profiler.start(digest_after);
+  if (!own) g_profiler.keep_digest(digest_after(0));
+  const bool ok = timed_invoke(0, &taken);
+  g_profiler.stop();
   enter_stage(Stage::kReady);
   return ok;
 }
 
-OperatorDigests operator_digests(uint16_t first, uint64_t* digests) {
+OperatorDigests operator_digests(uint16_t first) {
   OperatorDigests answer = {};
   answer.first = first;
   answer.total = g_profiler.digests_kept();
   answer.made = answer.total == 0 ? 0 : g_profiler.seen();
-  answer.digests = digests;
-  for (uint16_t i = first; i < answer.total && answer.digests_count < kMaxOperatorDigestsDigests; ++i) {
-    digests[answer.digests_count++] = g_profiler.digest(i);
+  if (first < answer.total) {
+    const uint16_t left = static_cast<uint16_t>(answer.total - first);
+    answer.digests = g_profiler.digests() + first;
+    answer.digests_count = static_cast<uint8_t>(left < kMaxOperatorDigestsDigests ? left : kMaxOperatorDigestsDigests);
   }
   return answer;
 }

@@ -23,11 +23,11 @@ Profile profile_rows(uint16_t first, ProfileRow* rows);
 bool restart_state();
 
 bool recorded_allocations(Allocations* allocations, AllocationRow* rows);
-// Digests at each operator of one Invoke: of its outputs, or of one tensor. One model only.
+// Digests at each operator of one Invoke: of its outputs, or of one tensor. One model only. False: there is no such tensor,
+// the inputs could not be set, or Invoke failed.
 bool can_trace_operators();
-bool has_tensor(uint16_t tensor);
 bool trace_operators(uint16_t tensor);
-OperatorDigests operator_digests(uint16_t first, uint64_t* digests);
+OperatorDigests operator_digests(uint16_t first);
 
 bool tensor_digests(uint16_t first, TensorDigests* digests, TensorDigestRow* rows);
 

@@ -37,12 +37,17 @@ namespace tflite {
 
 struct Int32Vector {
   uint32_t size() const { return fake::u32(fake::bytes(this)); }
-  int32_t Get(uint32_t index) const { return static_cast<int32_t>(fake::u32(fake::bytes(this) + 4 + 4 * index)); }
+  const int32_t* begin() const { return reinterpret_cast<const int32_t*>(fake::bytes(this) + 4); }
+  const int32_t* end() const { return begin() + size(); }
 };
 template <typename Class>
 struct TableVector {
-  uint32_t size() const { return fake::u32(fake::bytes(this)); }
-  const Class* Get(uint32_t index) const { return fake::at<Class>(fake::element(fake::bytes(this), index)); }
+  struct Iterator {
+    const uint8_t* where;
+    Iterator operator+(uint32_t count) const { return {where + 4 * count}; }
+    const Class* operator*() const { return fake::at<Class>(fake::follow(where)); }
+  };
+  Iterator begin() const { return {fake::bytes(this) + 4}; }
 };
 struct Operator {
   const Int32Vector* outputs() const { return fake::at<Int32Vector>(fake::follow(fake::field(fake::bytes(this), 2))); }
