@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.board.catalogue import load_hardware_board
@@ -18,6 +18,7 @@ from harness.sim.cortex_m import CortexM
 from harness.sim.engine import Engine, Stop
 from harness.sim.mpu import Access, MpuV7, MpuV8, Span
 from harness.sim.scs import ARM, RomTable
+from tests.examples import examples
 
 from .bare_metal import compile_firmware
 from .conftest import segments
@@ -198,7 +199,7 @@ def v7_region(draw: st.DrawFn) -> tuple[int, int]:
     return base, never << 28 | permission << 24 | disabled << 8 | (log2 - 1) << 1 | 1
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(v7_region(), max_size=8), st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=20), st.booleans())
 def test_each_byte_has_the_rule_of_the_highest_region_that_covers_it(
     regions: list[tuple[int, int]], offsets: list[int], background: bool
