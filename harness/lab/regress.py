@@ -86,7 +86,15 @@ def prepare(request: RegressRequest) -> Prepared:
         raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
     lab = find_lab(request.lab_path)
-    return Prepared(request, suite, tuple(jobs), rigs_for(lab, jobs), baselines, lab is not None)
+    notes = () if request.tflm else _absent_folder(suite, baselines)
+    return Prepared(request, suite, tuple(jobs), rigs_for(lab, jobs), baselines, lab is not None, notes)
+
+
+def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:
+    """A note where the suite names a folder of baselines that is not there: before the first run, or misspelt."""
+    if not suite.baselines.folder or suite.baselines.missing == "ignore" or baselines.folder.is_dir():
+        return ()
+    return (f"baselines.folder of the suite: there is no {baselines.folder.as_posix()}",)
 
 
 @contextmanager
@@ -103,7 +111,7 @@ def with_places(prepared: Prepared) -> Iterator[Prepared]:
         taken = {place.board for place in places.rigs}
         # without a lab file, rigs are guessed from the boards: a place is better than a guess
         own = [rig for rig in prepared.rigs if prepared.has_lab_file or rig.board not in taken]
-        yield replace(prepared, rigs=(*own, *places.rigs), notes=places.notes)
+        yield replace(prepared, rigs=(*own, *places.rigs), notes=(*prepared.notes, *places.notes))
 
 
 def rigs_for(lab: Lab | None, jobs: Sequence[Job]) -> tuple[RigEntry, ...]:

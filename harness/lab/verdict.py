@@ -89,10 +89,9 @@ def _without_baseline(measured: Measured, rules: Rules, found: Found) -> MetricR
     if found.nearest:
         unlike = differences(measured.metric.kind, measured.conditions, found.nearest.conditions)
         why += f" for these conditions ({'; '.join(map(str, unlike))})" if unlike else ""
-    # a number that a limit has judged is not unjudged
-    judged = any(limit.metric == measured.metric.name and not limit.relative for limit in rules.limits)
-    failed = rules.settings.missing == "fail" and not judged
-    text = "" if rules.settings.missing == "ignore" or judged else f"{why}: harness baseline update"
+    # a limit that holds does not stand in for the baseline: a misspelt folder must not keep a night green
+    failed = rules.settings.missing == "fail"
+    text = "" if rules.settings.missing == "ignore" else f"{why}: harness baseline update"
     return _record(measured, MetricStatus.FAILED if failed else MetricStatus.NO_BASELINE, text, None)
 
 

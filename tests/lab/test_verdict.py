@@ -114,9 +114,21 @@ def test_a_missing_baseline(missing: str, status: MetricStatus, told: bool) -> N
     assert ("no baseline" in record.message) is told
 
 
-def test_a_number_that_an_absolute_limit_has_judged_needs_no_baseline() -> None:
-    record = _judge("arena_min_bytes", 1000, None, missing="fail", limits=("arena_min_bytes <= 1000",))
-    assert record.status is MetricStatus.NO_BASELINE
+@pytest.mark.parametrize(
+    ("missing", "status", "told"),
+    [
+        ("fail", MetricStatus.FAILED, True),
+        ("warn", MetricStatus.NO_BASELINE, True),
+        ("ignore", MetricStatus.NO_BASELINE, False),
+    ],
+)
+@pytest.mark.parametrize("limit", ["arena_min_bytes <= 1000", "arena_min_bytes <= baseline + 2%"])
+def test_a_limit_that_holds_does_not_stand_in_for_the_baseline(
+    limit: str, missing: str, status: MetricStatus, told: bool
+) -> None:
+    record = _judge("arena_min_bytes", 1000, None, missing=missing, limits=(limit,))
+    assert record.status is status
+    assert ("no baseline" in record.message) is told
 
 
 def test_a_limit_comes_before_the_baseline() -> None:
