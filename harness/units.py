@@ -63,6 +63,12 @@ def safe_text(text: str, limit: int = 200) -> str:
     return "".join(pieces)
 
 
+def safe_lines(text: str, limit: int = 2000) -> list[str]:
+    """A message of ours that may have several lines, each fit to print: foreign names in it are escaped already."""
+    lines = text.split("\n")
+    return [safe_text(line, max(80, limit // len(lines))) for line in lines]
+
+
 def quoted(text: str, limit: int = 200) -> str:
     """``safe_text`` in double quotes."""
     return '"' + safe_text(text, limit).replace('"', '\\"') + '"'

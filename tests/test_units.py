@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UsageError
-from harness.units import parse_size, with_headroom
+from harness.units import parse_size, safe_lines, with_headroom
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_a_size_with_its_unit(text: str, size: int) -> None:
 def test_no_size(text: str) -> None:
     with pytest.raises(UsageError):
         parse_size(text)
+
+
+def test_a_message_keeps_its_own_lines_and_nothing_else() -> None:
+    assert safe_lines("does not fit:\n  arena  1\x1b[31m\n  has  2") == [
+        "does not fit:",
+        "  arena  1\\x1b[31m",
+        "  has  2",
+    ]

@@ -185,7 +185,7 @@ def _print(image: FirmwareImage) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("owner")
     for column in ("text", "rodata", "data", "bss", "flash", "RAM"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for name, o in image.owners.items():
         numbers = (o.text, o.rodata, o.data, o.bss, o.flash_bytes, o.ram_bytes)
         table.add_row(Text(name), *(format_bytes(number) for number in numbers))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from harness.cli.finite import FiniteRange
 from harness.errors import ExitCode, UsageError
@@ -104,10 +105,16 @@ def requests_of(models: tuple[Path, ...], options: dict[str, Any]) -> list[Sweep
     """A request for each model and each variant; with ``shared_arena`` all models are in one request."""
     from dataclasses import replace
 
-    from harness.cli.variants import parse_variants, varied
+    from harness.cli.variants import parse_variants, require_said_once, varied
 
     shared = options.get("shared_arena", False)
     variants = parse_variants(options["vary"])
+    given = _given()
+    require_said_once(variants, given)
+    if {"fill", "files"} <= given or ("seed" in given and given & {"fill", "files"}):
+        raise UsageError(
+            "--seed, --fill and --input each say what the inputs are", remedy="keep one of them: --input once per input"
+        )
     if shared:
         _require_shareable(models, options, [dict(variant) for variant in variants])
     pairs = [(path, variant) for path in (models[:1] if shared else models) for variant in variants]
@@ -117,6 +124,14 @@ def requests_of(models: tuple[Path, ...], options: dict[str, Any]) -> list[Sweep
     ]
     # the times of several models together would be no model's
     return [replace(request, others=models[1:], runs=0) for request in requests] if shared else requests
+
+
+def _given() -> set[str]:
+    """Parameters that the user gave on the command line."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return set()
+    return {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
 def _require_shareable(models: tuple[Path, ...], options: dict[str, Any], variants: list[dict[str, str]]) -> None:

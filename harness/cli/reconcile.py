@@ -88,7 +88,7 @@ def _reconcile(path: Path, record: SweepRecord, model: Model | None) -> Reconcil
     from harness.sweep.evidence import measured_arena
 
     if record.measured is None or record.search is None or record.device is None:
-        why = f": {record.error.message}" if record.error else ""
+        why = f": {record.error.message.splitlines()[0]}" if record.error and record.error.message else ""
         return Reconciled(path, record, None, f"nothing was measured ({record.status}{why})")
     if record.plan is None:
         return Reconciled(path, record, None, "the record holds no plan")
@@ -117,7 +117,7 @@ def _estimate_errors(path: Path, reconciled: Sequence[Reconciled]) -> EstimateRe
     """Raises UsageError when no estimate is for a measured model."""
     minima = [
         MeasuredMinimum(
-            Path(record.model.path.replace("\\", "/")).name,
+            record.model_name,
             record.model.sha256,
             record.board,
             record.kernels,
@@ -169,8 +169,10 @@ def _print(reconciled: Sequence[Reconciled], report: EstimateReport | None) -> N
 
     console = stdout_console()
     for entry in reconciled:
-        title = f"{safe_text(entry.record.model.path)} on {entry.record.board}, {entry.record.kernels} kernels"
-        console.print(Text(title, style="bold"), soft_wrap=True)
+        variant = "".join(f", {key} {value}" for key, value in entry.record.variant.items() if key != "kernels")
+        title = f"{entry.record.model.path} on {entry.record.board}, {entry.record.kernels} kernels{variant}"
+        console.print(Text(safe_text(title, 4096), style="bold"), soft_wrap=True)
+        console.print(Text(f"  {safe_text(str(entry.path), 4096)}"), soft_wrap=True)
         if entry.result is None:
             console.print(Text(f"  {safe_text(entry.reason, 400)}"), soft_wrap=True)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,15 @@ def parse_variants(texts: tuple[str, ...]) -> list[Variant]:
                 remedy=f"the values are {', '.join(allowed)}" if allowed else "name memories of the board: dtcm,sram1",
             )
     return [tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def require_said_once(variants: Iterable[Variant], given: Collection[str]) -> None:
+    """Raises UsageError where a key that is varied stands in an option of its own too; ``given`` are the options' names
+    as parameters."""
+    twice = {key for variant in variants for key, _ in variant if key.replace("-", "_") in given}
+    if twice:
+        key = min(twice)
+        raise UsageError(f"--{key} is given, and --vary {key} too", remedy=f"leave one of them away: --vary {key}=A,B")
 
 
 def varied(request: SweepRequest, variant: Variant) -> SweepRequest:

@@ -262,7 +262,7 @@ def _overflow(
     return DoesNotFitError(
         f"the firmware does not fit: {region} is {format_bytes(bytes_over)} bytes too small\n"
         + fit_table(layout, config.capacity_bytes, 0, predicted=True),
-        remedy=f"the largest arena that fits is about {largest} bytes"
+        remedy=f"the largest arena that fits is about {format_bytes(largest)} bytes"
         if bytes_over
         else "take a smaller arena or stack",
         code="fit.arena",

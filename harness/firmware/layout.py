@@ -102,7 +102,7 @@ def plan_layout(board: HardwareBoard, config: FirmwareConfig) -> MemoryLayout:
     raise DoesNotFitError(
         f"an arena of {format_bytes(config.capacity_bytes)} bytes does not fit on {board.name}:\n"
         + fit_table(best, config.capacity_bytes, STATIC_DATA_BYTES, predicted=True),
-        remedy=f"the largest arena that fits is {best.largest_arena_bytes(STATIC_DATA_BYTES)} bytes, in "
+        remedy=f"the largest arena that fits is {format_bytes(best.largest_arena_bytes(STATIC_DATA_BYTES))} bytes, in "
         f"{best.arena_place}" + ("" if len(board.layout.arena) < 2 else f"; places: {', '.join(board.layout.arena)}"),
         code="fit.arena",
     )

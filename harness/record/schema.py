@@ -5,6 +5,7 @@ Sizes are bytes. ``None`` means not measured, never 0.
 
 from __future__ import annotations
 
+from pathlib import PureWindowsPath
 from typing import Any
 
 import msgspec
@@ -365,3 +366,8 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     record_path: str | None = None
+
+    @property
+    def model_name(self) -> str:
+        """The file's name, or those of all that share the arena: ``a.tflite + b.tflite``."""
+        return " + ".join(PureWindowsPath(model.path).name for model in self.shared_by or (self.model,))

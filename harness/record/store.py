@@ -34,7 +34,7 @@ def results_error(path: Path, exc: OSError) -> ResultsError:
 def record_name(record: SweepRecord) -> str:
     """``20260102T030405Z-model-board-kernels``: sorted by time, safe on every file system."""
     stamp = re.sub(r"[-:]", "", record.created)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(record.model.path).stem)[:60].strip("._") or "model"
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", record.model_name.replace(".tflite", ""))[:60].strip("._") or "model"
     board = re.sub(r"[^A-Za-z0-9._-]+", "_", record.board)[:60].strip("._") or "board"
     return f"{stamp}-{stem}-{board}-{record.kernels}"
 

@@ -25,5 +25,5 @@ def arena_snippet(record: SweepRecord) -> Iterator[str]:
 
 def _what(record: SweepRecord) -> str:
     tflm = f"TFLM {record.device.tflm_commit[:12]}" if record.device else "this TFLM"
-    name = safe_text(PurePath(record.model.path).name, 80)
+    name = safe_text(record.model_name, 200)
     return f"{name} on {safe_text(PurePath(record.board).name)}, {record.kernels} kernels, {tflm} only"

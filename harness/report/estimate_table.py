@@ -17,7 +17,7 @@ def estimate_blocks(report: EstimateReport) -> Iterator[RenderableType]:
     yield Text("\nEstimates against measured minima", style="bold")
     table = Table("tool", box=None, padding=(0, 2))
     for name in ("n", "exact", "mean |error|", "median |error|", "worst", "too small", "worst too small"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for entry in report.tools:
         table.add_row(
             Text(safe_text(entry.tool, 60)),
@@ -40,7 +40,7 @@ def estimate_blocks(report: EstimateReport) -> Iterator[RenderableType]:
 def _comparisons(report: EstimateReport) -> Table:
     table = Table("model", "board", "kernels", "tool", box=None, padding=(0, 2))
     for name in ("estimate", "measured min", "error"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for entry in report.comparisons:
         minimum = entry.minimum
         names = (minimum.model, minimum.board, minimum.kernels, entry.estimate.tool)

@@ -56,7 +56,7 @@ def _numbers(run: RunRecord) -> Table:
     for column in ("job", "rig", "metric"):
         table.add_column(column, overflow="fold")
     for column in ("value", "baseline", "difference"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("status")
     for job in run.jobs:
         if not job.metrics:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from rich.table import Table
 
@@ -21,12 +20,10 @@ def matrix_table(records: Sequence[SweepRecord]) -> Table:
     for key in keys:
         table.add_column(key)
     for name in ("used", "min", "Invoke, median " + timing if timing else "Invoke", "flash", "stack"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     for record in records:
-        table.add_row(
-            safe_text(PurePath(record.model.path).name, 40), *(record.variant.get(k, "") for k in keys), *_cells(record)
-        )
+        table.add_row(safe_text(record.model_name, 60), *(record.variant.get(k, "") for k in keys), *_cells(record))
     return table
 
 

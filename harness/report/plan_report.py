@@ -84,7 +84,7 @@ def _headline(answer: Answer) -> Iterator[RenderableType]:
     )
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
-    grid.add_column(justify="right")
+    grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
     grid.add_row("head", format_bytes(plan.head_bytes), "tensors and scratch buffers, reused over time")
     grid.add_row("tail", format_bytes(plan.tail_bytes), "what TFLM keeps for ever")
@@ -146,7 +146,7 @@ def shared_blocks(answer: Shared) -> Iterator[RenderableType]:
     yield Text(f"\n{len(plans)} models in one arena, set up in this order, one running at a time", style="bold")
     table = Table("model", box=None, pad_edge=False, header_style="bold")
     for name in ("head", "tail", "min alone"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for plan in plans:
         sizes = (plan.head_bytes, plan.tail_bytes, plan.min_bytes)
         table.add_row(Text(_file_name(plan)), *(format_bytes(size) for size in sizes))

@@ -23,8 +23,8 @@ _GLOSSES = {
 def region_table(regions: Sequence[Region], used_bytes: int) -> Table:
     """Where the bytes go; shares are of arena_used_bytes()."""
     table = Table("section", "what", box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("bytes", justify="right")
-    table.add_column("share", justify="right")
+    table.add_column("bytes", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
     section = ""
     for region in regions:
         if not region.size_bytes:
@@ -46,7 +46,7 @@ def region_table(regions: Sequence[Region], used_bytes: int) -> Table:
 def stage_table(stages: Sequence[Stage]) -> Table:
     """What each stage of AllocateTensors() needs on its own; the largest is the minimum."""
     table = Table("stage", box=None, pad_edge=False, header_style="bold")
-    table.add_column("arena bytes", justify="right")
+    table.add_column("arena bytes", justify="right", no_wrap=True)
     table.add_column("fails first below that")
     decides = max(stage.needed_bytes for stage in stages)
     for stage in stages:
@@ -60,9 +60,9 @@ def stage_table(stages: Sequence[Stage]) -> Table:
 def buffer_table(view: HeadView, indices: Iterable[int]) -> Table:
     """Buffers of the head: lifetime, offset, size."""
     table = Table("buffer", "use", box=None, pad_edge=False, header_style="bold")
-    table.add_column("alive", justify="right")
-    table.add_column("offset", justify="right")
-    table.add_column("bytes", justify="right")
+    table.add_column("alive", justify="right", no_wrap=True)
+    table.add_column("offset", justify="right", no_wrap=True)
+    table.add_column("bytes", justify="right", no_wrap=True)
     for index in indices:
         request = view.requests[index]
         alive = f"{request.first_use}–{request.last_use}" if request.first_use >= 0 else "never used"
@@ -104,7 +104,7 @@ def comparison_table(comparison: Comparison, tail_bytes: int) -> Table:
     """Planners side by side."""
     table = Table("planner", box=None, pad_edge=False, header_style="bold")
     for name in ("head bytes", "ratio to bound", "head + tail", "time"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     for result in comparison.results:
         table.add_row(
@@ -126,7 +126,7 @@ def alignment_table(costs: Sequence[AlignmentCost]) -> Table:
     """What the rounding of buffers costs."""
     table = Table("alignment", box=None, pad_edge=False, header_style="bold")
     for name in ("head bytes", "padding of all buffers", "padding at the peak"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for cost in costs:
         cells = (cost.head_bytes, cost.padding_bytes, cost.peak_padding_bytes)
         table.add_row(str(cost.alignment), *(format_bytes(cell) for cell in cells))

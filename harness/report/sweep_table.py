@@ -14,7 +14,7 @@ from harness.report.arena_snippet import arena_snippet
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
-from harness.units import format_bytes, format_size, safe_text
+from harness.units import format_bytes, format_size, safe_lines, safe_text
 
 #: How an agreement of the reconciliation is put.
 _AGREEMENT = {
@@ -29,7 +29,10 @@ def sweep_report(record: SweepRecord) -> Iterator[RenderableType]:
     """What to print for one model, in order."""
     yield Text(_title(record), style="bold")
     if record.error:
-        yield Text(f"  {record.status}: {safe_text(record.error.message, 500)} [{record.error.code}]", style="red")
+        first, *more = safe_lines(record.error.message)
+        yield Text(f"  {record.status}: {first} [{record.error.code}]", style="red")
+        for line in more:
+            yield Text(f"  {line}", style="red")
         if record.error.remedy:
             yield Text(f"  {safe_text(record.error.remedy, 300)}")
     if record.reconciliation:
@@ -53,7 +56,7 @@ def terms_table(reconciliation: Mapping[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 2), pad_edge=True)
     table.add_column("bytes")
     for name in ("planned", "measured", "difference"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     for term in reconciliation["terms"]:
         measured, difference = term["measured_bytes"], term["difference_bytes"]

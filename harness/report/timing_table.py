@@ -41,9 +41,9 @@ def _runs_table(timing: TimingRecord) -> Table:
     table = Table(box=None, padding=(0, 2), pad_edge=True)
     table.add_column(f"Invoke, {_unit(timing)}")
     for name in ("runs", "first", "min", "median", "max", "stdev"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     if timing.clock:
-        table.add_column("median, ms", justify="right")
+        table.add_column("median, ms", justify="right", no_wrap=True)
     for times in (timing.ample, timing.minimum):
         if times:
             table.add_row(*_runs_row(times, timing))
@@ -67,8 +67,8 @@ def _operators_table(profile: ProfileRecord, timing: TimingRecord) -> Table:
     table = Table(box=None, padding=(0, 2), pad_edge=True)
     table.add_column("operator")
     table.add_column("kernel")
-    table.add_column(_unit(timing), justify="right")
-    table.add_column("%", justify="right")
+    table.add_column(_unit(timing), justify="right", no_wrap=True)
+    table.add_column("%", justify="right", no_wrap=True)
     for number, row in enumerate(profile.operators):
         share = 100 * row.count / profile.invoke
         table.add_row(f"{number} {safe_text(row.name, 40)}", row.kernel, f"{row.count:,}", f"{share:.1f}")

@@ -30,7 +30,7 @@ def upgrade_report(records: tuple[UpgradeRecord, ...]) -> list[RenderableType]:
 def _table(record: UpgradeRecord) -> Table:
     table = Table("what", box=None, pad_edge=False, header_style="bold")
     for column in ("before", "after", "difference"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
     totals = {"arena_min_bytes", "arena_used_bytes"}
     for term in record.bytes:

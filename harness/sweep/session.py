@@ -112,6 +112,11 @@ class Session:
             return iter([align_down(self.hello.capacity_bytes, 16)])
         return ample_sizes(self.predicted_bytes, self.hello.capacity_bytes)
 
+    def restore_program(self) -> None:
+        """Put the session's own program back on the board, after others were on it."""
+        self.progress.stage("flash")
+        self.flashes += self.rig.probe.flash(self.program.image, self.deadline)
+
     def run_ample(self) -> tuple[TrialRun, int]:
         """The ample run and its size, without a search around it. Raises the reason when the model does not run."""
         run = ample_run(self.bench, self.ample_sizes(), self.deadline)

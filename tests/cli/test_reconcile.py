@@ -51,6 +51,13 @@ def record(name: str = "hello_int8", *, extra_head: int = 0, sizes: dict[str, in
     )
 
 
+def shared(*names: str) -> SweepRecord:
+    """As left by a sweep with --shared-arena."""
+    each = tuple(record(name).model for name in names)
+    together = ModelIdentity(" + ".join(model.path for model in each), "ab" * 32, sum(model.bytes for model in each))
+    return msgspec.structs.replace(record(names[-1]), model=together, shared_by=each)
+
+
 def write(path: Path, *records: SweepRecord) -> Path:
     if len(records) == 1:
         path.write_bytes(msgspec.json.encode(records[0]))
@@ -231,3 +238,40 @@ def test_a_model_is_planned_anew_with_the_sizes_of_the_device(
     other.write_bytes(EXAMPLES["residual_int8"]())
     code, _, err = run(capsys, grown, "--model", other)
     assert (code, "no record is of" in err) == (2, True)
+
+
+def test_an_estimate_for_a_model_is_not_held_against_an_arena_that_it_shared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = record("svdf_int8")
+    write(tmp_path / "alone.json", alone)
+    write(tmp_path / "shared.json", shared("hello_int8", "svdf_int8"))
+    assert alone.search is not None
+    (tmp_path / "e.csv").write_text(f"tool,model,bytes\nperfect,svdf_int8.tflite,{alone.search.min_bytes}\n")
+    assert main(["reconcile", str(tmp_path), "--estimates", str(tmp_path / "e.csv"), "--json"]) == 0
+    (tool,) = json.loads(capsys.readouterr().out)["estimates"]["tools"]
+    assert (tool["count"], tool["exact"], tool["under_estimates"]) == (1, 1, 0)
+
+
+def test_each_block_says_which_record_it_is_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for cache in ("on", "off"):
+        write(tmp_path / f"{cache}.json", msgspec.structs.replace(record(), variant={"cache": cache}))
+    assert main(["reconcile", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for cache in ("on", "off"):
+        assert f"kernels, cache {cache}" in out
+        assert str(tmp_path / f"{cache}.json") in out
+
+
+def test_digits_are_not_cut_where_the_terminal_is_narrow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    found = record("ds_cnn_kws")
+    assert found.search is not None and found.search.min_bytes is not None
+    write(tmp_path / "r.json", found)
+    (tmp_path / "e.csv").write_text("tool,model,bytes\na_tool_with_a_long_name,ds_cnn_kws.tflite,123456\n")
+    assert main(["reconcile", str(tmp_path / "r.json"), "--estimates", str(tmp_path / "e.csv")]) == 0
+    out = capsys.readouterr().out
+    assert "123,456" in out
+    assert out.count(f"{found.search.min_bytes:,}") >= 2

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.main import main
 from harness.cli.variants import parse_variants, varied
 from harness.errors import UsageError
 from harness.sweep.request import SweepRequest
@@ -40,6 +41,23 @@ def test_what_cannot_be_varied_is_said(texts: tuple[str, ...], message: str) -> 
     with pytest.raises(UsageError, match=message) as caught:
         parse_variants(texts)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cache", "off", "--vary", "cache=on,off"], "--cache is given, and --vary cache too"),
+        (["--arena-region", "dtcm", "--vary", "arena-region=dtcm,sram1"], "--vary arena-region too"),
+        (["--fill", "3", "--input", "x.npy"], "each say what the inputs are"),
+        (["--seed", "1", "--fill", "3"], "each say what the inputs are"),
+    ],
+)
+def test_what_is_said_twice_is_refused(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", "--board", "host", "--results", str(tmp_path), *arguments, "m.tflite"]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_variant_changes_its_choices_and_nothing_else() -> None:

@@ -17,6 +17,7 @@ from harness.plan.shared import SharedPlan, plan_models
 from harness.plan.target import target_for
 from harness.record.schema import SweepRecord
 from harness.record.store import read_record
+from harness.report.arena_snippet import arena_snippet
 from harness.sweep.flow import keep_record, sweep_model
 from harness.sweep.request import SilentProgress, SweepRequest
 from harness.units import align_up
@@ -67,6 +68,9 @@ def test_the_record_names_each_model_and_holds_the_shared_plan(
     assert record.plan["arena"]["min_bytes"] == plan.arena.min_bytes
     assert [entry["model"]["sha256"] for entry in record.plan["models"]] == [model.sha256 for model in models]
     assert record.record_path is not None and read_record(Path(record.record_path)).shared_by == record.shared_by
+    assert record.model_name == "small.tflite + other.tflite"
+    assert "-small_other-sim_nucleo-f446re-" in record.record_path
+    assert any("small.tflite + other.tflite on " in line for line in arena_snippet(record))
     # a stand-in has other sizes than TFLM: the reconciliation says so
     assert record.reconciliation is not None and record.reconciliation["unexplained_bytes"] != 0
 

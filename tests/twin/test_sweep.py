@@ -214,6 +214,15 @@ def test_the_naive_way_flashes_for_every_size_and_finds_the_same(sweep: Callable
     assert record.search.flashes == len(record.search.trials) >= 10
 
 
+def test_after_the_naive_way_the_ample_firmware_is_put_back_and_timed(sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep("nucleo-f446re", strategy=Strategy.REFLASH, runs=2, step_bytes=256)
+
+    assert record.status == "ok", record.error
+    assert record.timing is not None and record.timing.minimum is not None and record.search is not None
+    assert record.timing.minimum.arena_bytes == record.search.min_bytes
+    assert record.timing.ample.runs == record.timing.minimum.runs == 2
+
+
 def test_variants_are_built_and_recorded(sweep: Callable[..., SweepRecord]) -> None:
     uncached = sweep(
         "nucleo-f746zg",

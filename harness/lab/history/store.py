@@ -224,12 +224,10 @@ def _environment(sweep: SweepRecord) -> list[tuple[str, Any]]:
 
 def _job_of(sweep: SweepRecord) -> JobRecord:
     """A sweep seen as a job."""
-    from pathlib import Path
-
     from harness.record.lab_run import JobStatus
 
     status = {"ok": JobStatus.PASSED, "failed": JobStatus.FAILED}.get(sweep.status, JobStatus.ERROR)
-    name = Path(sweep.model.path).stem
+    name = sweep.model_name.replace(".tflite", "")
     return JobRecord(
         id=f"{name}/{sweep.board}/{sweep.kernels}",
         model=name,
