@@ -12,7 +12,7 @@ import msgspec
 from harness.board.checks import check_board
 from harness.board.record import Board, Family, HardwareBoard
 from harness.board.strict_yaml import load_yaml
-from harness.errors import ConfigError, HarnessError, ProbeError
+from harness.errors import ConfigError, ProbeError, UsageError
 from harness.paths import boards_dir
 from harness.units import quoted
 
@@ -104,7 +104,7 @@ def load_hardware_board(name: str, extra_dirs: Iterable[Path] = ()) -> HardwareB
     board = load_board(name, extra_dirs)
     if isinstance(board, HardwareBoard):
         return board
-    raise HarnessError(
+    raise UsageError(
         f"board {quoted(name)} has no firmware: it runs TFLM's interpreter on this computer",
         remedy="name a hardware board or a twin: harness boards",
         code="board.no_firmware",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.finite import FiniteRange
-from harness.units import safe_text
+from harness.units import quoted, safe_text
 
 if TYPE_CHECKING:
     from harness.board.record import HardwareBoard
@@ -36,13 +36,21 @@ _PATH = click.Path(path_type=Path)
 @click.option("--results", type=_PATH, default=Path("results"), show_default=True, help="Where firmware is kept.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | None, **options: Any) -> None:
-    """Flash a model's firmware or an ELF, read it back and compare it whole, reset, and hear what runs."""
+    """Flash a model's firmware or an ELF, read it back and compare it whole, reset, and hear what runs.
+
+    An ELF of harness build is asked for its build id, as a model's firmware is; another program is not asked.
+    """
     from harness.board.catalogue import load_hardware_board
     from harness.cli.rig_choice import chosen_rig
     from harness.errors import UsageError
     from harness.sweep import flashing
 
-    if (source is None) == (restore is None) and not (source is None and options["erase_protected"]):
+    if source is not None and restore is not None:
+        raise UsageError(
+            f"both were given: {quoted(str(source))} and --restore {quoted(str(restore))}",
+            remedy="leave one of them away",
+        )
+    if source is None and restore is None and not options["erase_protected"]:
         raise UsageError("name a model or an ELF, or --restore FILE", remedy="see harness flash --help")
     board = load_hardware_board(board_name, options["boards_dirs"])
     request = flashing.FlashRequest(
@@ -92,6 +100,7 @@ def _document(board: HardwareBoard, outcome: FlashOutcome) -> dict[str, Any]:
         "saved": outcome.saved.as_posix() if outcome.saved else None,
         "build_id": outcome.build_id or None,
         "running_build_id": outcome.running_build_id or None,
+        "not_asked": outcome.not_asked or None,
         "seconds": round(outcome.seconds, 3),
     }
 
@@ -105,4 +114,6 @@ def _print(board: HardwareBoard, outcome: FlashOutcome) -> None:
         print(f"{board.name}: {outcome.verified_bytes:,} bytes {verb}{again}, read back and equal")
     if outcome.running_build_id:
         print(f"it runs build {safe_text(outcome.running_build_id)}")
+    if outcome.not_asked:
+        print(f"not asked what runs: {outcome.not_asked}")
     print(f"({'; '.join(outcome.connected)}; {outcome.seconds:.1f} s)")

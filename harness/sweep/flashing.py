@@ -10,20 +10,23 @@ from typing import Protocol, cast
 from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
+from harness.device.bench import Bench
 from harness.device.client import Device
-from harness.errors import DeviceError, UsageError
-from harness.firmware.elf import read_elf
+from harness.errors import DeviceError, LinkError
+from harness.firmware.flashable import read_flashable
 from harness.model.reader import read_model
 from harness.plan.arena import plan_arena
 from harness.probe import saved_firmware
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.opening import RigOptions, open_rig
+from harness.rig.opening import OpenRig, RigOptions, open_rig
+from harness.sweep.boot import first_boot
 from harness.sweep.image import firmware_for
 from harness.sweep.request import SweepRequest
+from harness.wire.input_plan import InputPlan
 from harness.wire.messages import BOOT_LINE_PREFIX
 
-_HELLO_TIMEOUT_S = 5.0
+_BOOT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class FlashRequest:
 
 @dataclass(frozen=True, slots=True)
 class FlashOutcome:
-    """``running_build_id`` is what answered after the reset; "" where the program is not ours."""
+    """``running_build_id`` is what answered after the reset; "" where it was not asked, and ``not_asked`` says why."""
 
     connected: tuple[str, ...]
     programmed: bool
@@ -53,7 +56,17 @@ class FlashOutcome:
     saved: Path | None
     build_id: str
     running_build_id: str
+    not_asked: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is flashed; ``foreign`` says why it is not asked what it is, "" for a firmware of ours."""
+
+    image: FlashImage
+    rtt_address: int | None = None
+    foreign: str = ""
 
 
 class _OnRig(Protocol):
@@ -65,25 +78,30 @@ class _OnRig(Protocol):
 def flash(request: FlashRequest) -> FlashOutcome:
     """Raises ProbeError, DoesNotFitError, LinkError, DeviceError; nothing is retried behind the user's back."""
     started = time.monotonic()
-    image = _image(request)
+    source = _source(request)
     former = saved_firmware.load(request.restore) if request.restore else None
     deadline = Deadline.after(request.timeout_s)
     options = RigOptions(
         rig=request.rig,
         save_to=request.results / "saved-firmware" if request.save else None,
         own_mark=BOOT_LINE_PREFIX.encode(),
+        rtt_address=source.rtt_address if source else None,
     )
     with open_rig(request.board, options) as rig:
         probe = cast(_OnRig, rig.probe).probe
         if request.erase_protected:
             probe.erase_protected(deadline)
-        running = ""
+        running = not_asked = ""
         if former:
             probe.restore(former, deadline)
-        elif image is not None:
-            probe.flash(image, deadline, force=request.force)
-            probe.reset(deadline)
-            running = _hear(Device(rig.link), image, deadline) if image.build_id else ""
+            not_asked = "a firmware that was saved is none of harness"
+        elif source is not None:
+            probe.flash(source.image, deadline, force=request.force)
+            if source.foreign:
+                probe.reset(deadline)
+                not_asked = source.foreign
+            else:
+                running = _running(rig, probe, source.image, deadline)
         report = probe.last_flash
         return FlashOutcome(
             connected=probe.connection,
@@ -91,34 +109,38 @@ def flash(request: FlashRequest) -> FlashOutcome:
             second_try=bool(report and report.second_try),
             verified_bytes=report.verified_bytes if report else 0,
             saved=report.saved if report else None,
-            build_id=image.build_id if image else "",
+            build_id=source.image.build_id if source else "",
             running_build_id=running,
+            not_asked=not_asked,
             seconds=time.monotonic() - started,
         )
 
 
-def _hear(device: Device, image: FlashImage, deadline: Deadline) -> str:
-    running = device.hello(deadline.sooner(_HELLO_TIMEOUT_S)).build_id.hex()
-    if running != image.build_id:
-        raise DeviceError(
-            f"the board runs build {running}, flashed was {image.build_id}",
-            remedy="reset the board by hand; if it stays, harness flash --force-flash",
-            code="device.wrong_build",
-        )
-    return running
+def _running(rig: OpenRig, probe: PyOcdProbe, image: FlashImage, deadline: Deadline) -> str:
+    """The build id that answers after a reset. What is wrong with device or line says which rig, and that the image is
+    on the chip all the same."""
+    bench = Bench(rig.probe, Device(rig.link), image, InputPlan(()), trial_timeout_s=_BOOT_TIMEOUT_S)
+    try:
+        return first_boot(bench, rig, deadline).build_id.hex()
+    except (LinkError, DeviceError) as exc:
+        report = probe.last_flash
+        assert report is not None, "it was flashed just now"
+        state = "was programmed" if report.programmed else "was there already"
+        kind = LinkError if isinstance(exc, LinkError) else DeviceError
+        raise kind(
+            f"rig {probe.rig}: {exc.message}; the image {state} and is verified ({report.verified_bytes:,} bytes)",
+            remedy=exc.remedy,
+            code=exc.code,
+        ) from exc
 
 
-def _image(request: FlashRequest) -> FlashImage | None:
+def _source(request: FlashRequest) -> _Source | None:
     if request.source is None:
         return None
     if request.source.suffix == ".tflite":
         model = read_model(request.source)
         sweep = SweepRequest(request.source, request.board.name, kernels=request.kernels, results=request.results)
         firmware = firmware_for(request.board, sweep)
-        return firmware.program(model, plan_arena(model, firmware.target).min_exact_bytes).image
-    from elftools.common.exceptions import ELFError
-
-    try:
-        return FlashImage("", "", read_elf(request.source).segments)
-    except (OSError, ELFError) as exc:
-        raise UsageError(f"cannot flash {request.source}: {exc}", remedy="name a .tflite model or an ELF") from exc
+        return _Source(firmware.program(model, plan_arena(model, firmware.target).min_exact_bytes).image)
+    elf = read_flashable(request.source, request.board)
+    return _Source(FlashImage(elf.build_id, elf.model_sha256, elf.segments), elf.rtt_address, elf.foreign)

@@ -103,7 +103,7 @@ def test_an_unknown_board_ends_with_5(build) -> None:
 
 def test_the_host_has_no_firmware(build) -> None:
     code, _, err = build("--board", "host")
-    assert code == 1
+    assert code == 2
     assert "has no firmware" in err
 
 
