@@ -65,7 +65,7 @@ def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | N
         results=options["results"],
         timeout_s=options["timeout"],
     )
-    outcome = flashing.flash(request)
+    outcome = flashing.flash(request, tell=lambda text: print(safe_text(text), file=sys.stderr))
     if as_json:
         print(json.dumps(_document(board, outcome), indent=1))
     else:
@@ -94,6 +94,7 @@ def _document(board: HardwareBoard, outcome: FlashOutcome) -> dict[str, Any]:
         "schema_version": 1,
         "board": board.name,
         "connected": list(outcome.connected),
+        "erased": outcome.erased,
         "programmed": outcome.programmed,
         "second_try": outcome.second_try,
         "verified_bytes": outcome.verified_bytes,
@@ -116,4 +117,4 @@ def _print(board: HardwareBoard, outcome: FlashOutcome) -> None:
         print(f"it runs build {safe_text(outcome.running_build_id)}")
     if outcome.not_asked:
         print(f"not asked what runs: {outcome.not_asked}")
-    print(f"({'; '.join(outcome.connected)}; {outcome.seconds:.1f} s)")
+    print(f"({'; '.join((*outcome.connected, f'{outcome.seconds:.1f} s'))})")

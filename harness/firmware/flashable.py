@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.board.record import HardwareBoard
+from harness.bounded_file import read_bounded
 from harness.errors import UsageError
 from harness.firmware.elf import ElfFacts, read_elf
 from harness.units import quoted, safe_text
@@ -43,7 +44,7 @@ def read_flashable(path: Path, board: HardwareBoard) -> FlashableElf:
     from elftools.common.exceptions import ELFError
 
     try:
-        raw = path.read_bytes()
+        raw = read_bounded(path)
         if not raw.startswith(b"\x7fELF"):
             raise UsageError(
                 f"cannot flash {quoted(str(path))}: it is no ELF (its first bytes are {raw[:4].hex(' ') or 'none'})",

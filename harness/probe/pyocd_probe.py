@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
-from harness.errors import DoesNotFitError, ProbeError
+from harness.errors import DoesNotFitError, ProbeError, UsageError
 from harness.probe import protection, saved_firmware
 from harness.probe.protocol import FlashImage
 from harness.probe.session import OpenSession, close_session, open_session
@@ -79,20 +79,23 @@ class PyOcdProbe:
         """Which ways of connecting were tried, the last one with success; empty before `connect`."""
         return self._open.attempts if self._open else ()
 
-    def erase_protected(self, deadline: Deadline) -> None:
-        """Erase a protected nRF whole, which opens it. The caller has the user's consent.
+    def erase_protected(self, deadline: Deadline) -> bool:
+        """Erase a protected nRF whole, which opens it; False where it is open already.
 
-        Raises ProtectedChipError for an STM32: that takes a change of its option bytes, which harness never writes.
+        The caller has the user's consent. Raises ProtectedChipError for an STM32: that takes a change of its option
+        bytes, which harness never writes.
         """
         if self._open is not None:
-            return
+            return False
         opened = open_session(self.board, self.probe_uid, self.rig, deadline, self.operation_timeout_s)
         try:
             with self._step("erasing the protected chip", opened.session):
-                if protection.is_locked(opened.session):
+                locked = protection.is_locked(opened.session)
+                if locked:
                     protection.erase_everything(opened.session)
                 else:
                     protection.check_readable(self.board, opened.session, self.rig)
+                return locked
         finally:
             close_session(opened.session)
 
@@ -237,7 +240,6 @@ class PyOcdProbe:
 
     def restore(self, kept: saved_firmware.SavedFirmware, deadline: Deadline) -> None:
         """Put a saved firmware back, read it back, and run it."""
-        session = self.connect(deadline).session
         flash = self.board.flash
         if kept.board.removeprefix("sim:") != self.board.base_name or len(kept.data) != flash.size_bytes:
             raise ProbeError(
@@ -245,6 +247,14 @@ class PyOcdProbe:
                 remedy="restore it to the board that it was read from",
                 code="flash.wrong_board",
             )
+        if kept.address != flash.address:
+            raise UsageError(
+                f"the saved firmware is of 0x{kept.address:08x}, the flash of {self.board.chip} begins at "
+                f"0x{flash.address:08x}",
+                remedy="the .json beside it was changed: take another copy of both files",
+                code="flash.not_saved",
+            )
+        session = self.connect(deadline).session
         image = FlashImage("", "", ((kept.address, kept.data),))
         self._program(session, image, smart=True)
         self._check_read_back(session, image)

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
+import msgspec
+
+from harness.board.record import Address, Size
+from harness.bounded_file import read_bounded
 from harness.errors import UsageError
-from harness.units import quoted
+from harness.units import quoted, safe_text
 
-SCHEMA = "harness.saved_firmware"
+_DESCRIPTION_LIMIT_BYTES = 64 * 1024
+
+
+class _Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The ``.json`` beside a saved firmware. ``chip_id`` is hexadecimal, ``saved_at`` UTC."""
+
+    schema: Literal["harness.saved_firmware"]
+    schema_version: Literal[1]
+    board: Annotated[str, msgspec.Meta(min_length=1)]
+    probe_uid: str
+    chip_id: Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-f]{1,8}\Z")]
+    address: Address
+    size_bytes: Size
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    saved_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,44 +57,52 @@ def save(firmware: SavedFirmware, folder: Path) -> Path:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     name = firmware.board.removeprefix("sim:")
     path = folder / f"{name}-{stamp}-{digest[:12]}.bin"
-    description = {
-        "schema": SCHEMA,
-        "schema_version": 1,
-        "board": firmware.board,
-        "probe_uid": firmware.probe_uid,
-        "chip_id": f"0x{firmware.chip_id:08x}",
-        "address": firmware.address,
-        "size_bytes": len(firmware.data),
-        "sha256": digest,
-        "saved_at": stamp,
-    }
-    _write_whole(path.with_suffix(".json"), (json.dumps(description, indent=2) + "\n").encode())
+    description = _Description(
+        schema="harness.saved_firmware",
+        schema_version=1,
+        board=firmware.board,
+        probe_uid=firmware.probe_uid,
+        chip_id=f"0x{firmware.chip_id:08x}",
+        address=firmware.address,
+        size_bytes=len(firmware.data),
+        sha256=digest,
+        saved_at=stamp,
+    )
+    text = msgspec.json.format(msgspec.json.encode(description), indent=2)
+    _write_whole(path.with_suffix(".json"), text + b"\n")
     _write_whole(path, firmware.data)
     return path
 
 
 def load(path: Path) -> SavedFirmware:
     """Raises UsageError when the file, its description or its hash is not right."""
-    remedy = "name a .bin file in results/saved-firmware; its .json must lie beside it"
     if path.suffix not in {".bin", ".json"}:
-        raise UsageError(f"{quoted(str(path))} is no saved firmware", remedy=remedy, code="flash.not_saved")
+        raise _no_saved(path, "it is neither a .bin nor a .json file")
+    described_in, data_in = path.with_suffix(".json"), path.with_suffix(".bin")
     try:
-        described: Any = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        data = path.with_suffix(".bin").read_bytes()
-        firmware = SavedFirmware(
-            board=str(described["board"]),
-            probe_uid=str(described["probe_uid"]),
-            chip_id=int(described["chip_id"], 16),
-            address=int(described["address"]),
-            data=data,
+        described = msgspec.json.decode(read_bounded(described_in, _DESCRIPTION_LIMIT_BYTES), type=_Description)
+        data = read_bounded(data_in)
+    except OSError as exc:
+        raise _no_saved(path, f"{exc.filename}: {exc.strerror}") from exc
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
+        raise _no_saved(path, f"{described_in.name}: {exc}") from exc
+    firmware = SavedFirmware(described.board, described.probe_uid, int(described.chip_id, 16), described.address, data)
+    if len(data) != described.size_bytes or firmware.sha256 != described.sha256:
+        raise UsageError(
+            f"{quoted(str(data_in))} is damaged: it has {len(data):,} bytes of SHA-256 {firmware.sha256[:16]}…, "
+            f"saved were {described.size_bytes:,} of {described.sha256[:16]}…",
+            remedy="it is not put back: take another copy of it",
+            code="flash.damaged_save",
         )
-        expected = described["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        why = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else f"{type(exc).__name__}: {exc}"
-        raise UsageError(f"{path} is no saved firmware: {why}", remedy=remedy, code="flash.not_saved") from exc
-    if firmware.sha256 != expected:
-        raise UsageError(f"{path} is damaged: its hash is not the one it was saved with", remedy=remedy)
     return firmware
+
+
+def _no_saved(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{quoted(str(path))} is no saved firmware: {safe_text(why)}",
+        remedy="name a .bin file in results/saved-firmware; its .json must lie beside it",
+        code="flash.not_saved",
+    )
 
 
 def _write_whole(path: Path, data: bytes) -> None:

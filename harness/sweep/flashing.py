@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -47,8 +48,10 @@ class FlashRequest:
 
 @dataclass(frozen=True, slots=True)
 class FlashOutcome:
-    """``running_build_id`` is what answered after the reset; "" where it was not asked, and ``not_asked`` says why."""
+    """``running_build_id`` is what answered after the reset; "" where it was not asked, and ``not_asked`` says why.
+    ``erased``: a protected chip was erased whole, before anything else."""
 
+    erased: bool
     connected: tuple[str, ...]
     programmed: bool
     second_try: bool
@@ -75,8 +78,11 @@ class _OnRig(Protocol):
     probe: PyOcdProbe
 
 
-def flash(request: FlashRequest) -> FlashOutcome:
-    """Raises ProbeError, DoesNotFitError, LinkError, DeviceError; nothing is retried behind the user's back."""
+def flash(request: FlashRequest, tell: Callable[[str], None]) -> FlashOutcome:
+    """``tell`` gets at once what cannot be undone, whatever fails after it.
+
+    Raises UsageError, ProbeError, DoesNotFitError, LinkError, DeviceError; nothing is retried behind the user's back.
+    """
     started = time.monotonic()
     source = _source(request)
     former = saved_firmware.load(request.restore) if request.restore else None
@@ -89,8 +95,13 @@ def flash(request: FlashRequest) -> FlashOutcome:
     )
     with open_rig(request.board, options) as rig:
         probe = cast(_OnRig, rig.probe).probe
+        erased = request.erase_protected and probe.erase_protected(deadline)
         if request.erase_protected:
-            probe.erase_protected(deadline)
+            tell(
+                f"rig {probe.rig}: the protected chip was erased whole: program, data and settings are gone"
+                if erased
+                else f"rig {probe.rig}: the chip is not protected: it was not erased"
+            )
         running = not_asked = ""
         if former:
             probe.restore(former, deadline)
@@ -104,6 +115,7 @@ def flash(request: FlashRequest) -> FlashOutcome:
                 running = _running(rig, probe, source.image, deadline)
         report = probe.last_flash
         return FlashOutcome(
+            erased=erased,
             connected=probe.connection,
             programmed=bool(report and report.programmed),
             second_try=bool(report and report.second_try),

@@ -121,3 +121,24 @@ def test_the_host_board_cannot_be_flashed(flash: Flash, model: Path) -> None:
     code, _, err = flash(model, board="host")
     assert code == 2
     assert "has no firmware" in err
+
+
+def test_the_erasure_of_a_protected_chip_is_told_at_once_and_in_the_document(flash: Flash) -> None:
+    erase = ("--erase-protected", "--yes")
+    nrf = "sim:nrf52840dk"
+    code, out, err = flash(*erase, "--sim-fault", "protected", "--json", board=nrf)
+    assert code == 0, err
+    assert json.loads(out)["erased"] is True
+    assert "rig nrf52840dk: the protected chip was erased whole" in err
+    code, out, err = flash(*erase, "--json", board=nrf)
+    assert code == 0, err
+    assert json.loads(out)["erased"] is False
+    assert "the chip is not protected: it was not erased" in err
+
+
+def test_an_erasure_is_told_even_where_what_follows_fails(flash: Flash, firmware_dir: Path) -> None:
+    elf = compile_firmware("hello", "nrf52840dk", firmware_dir)
+    bad = ("--sim-fault", "protected", "--sim-fault", "flash-bit=20")
+    code, _, err = flash(elf, "--erase-protected", "--yes", *bad, board="sim:nrf52840dk")
+    assert code == 5
+    assert "was erased whole" in err

@@ -201,8 +201,9 @@ def test_a_closed_nrf_is_refused_and_erased_only_on_demand(probe_of: Callable) -
         probe.flash(image_for("nrf52840dk", PATTERN[::-1]), soon())
     assert "--erase-protected" in caught.value.remedy
     assert cells(probe, 6000) == PATTERN
-    probe.erase_protected(soon())
+    assert probe.erase_protected(soon())
     assert cells(probe, 6000) == b"\xff" * 6000
+    assert not probe.erase_protected(soon()), "it is open now"
     probe.flash(image_for("nrf52840dk", PATTERN[::-1]), soon())
     assert cells(probe, 6000) == PATTERN[::-1]
 
@@ -284,7 +285,7 @@ def test_what_is_no_saved_firmware_is_said_so_before_a_probe_is_opened(
 def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:
     kept = saved_firmware.save(saved_firmware.SavedFirmware("nucleo-f446re", "x", 1, 0x0800_0000, b"abc"), tmp_path)
     kept.write_bytes(b"abd")
-    with pytest.raises(Exception, match="damaged"):
+    with pytest.raises(UsageError, match="damaged: it has 3 bytes"):
         saved_firmware.load(kept)
 
 
