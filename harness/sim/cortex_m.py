@@ -66,9 +66,11 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A data access that the instruction at ``pc`` must not make. ``address`` is None for an unaligned one."""
+    """A data access that the instruction at ``pc`` must not make. ``address`` is None for an unaligned one; ``xpsr``
+    holds the IT state that the instruction has."""
 
     pc: int
+    xpsr: int
     address: int | None
 
 
@@ -116,7 +118,7 @@ class CortexM:
         self._violation: Violation | None = None
         #: What stores overwrote that must not have happened: (address, bytes).
         self._undo: list[tuple[int, bytes]] = []
-        #: LDRD, LDM, VLDR and their like fault when unaligned, as on hardware; this slows the core down some twenty
+        #: LDRD, LDM, VLDR and their like fault when unaligned, as on hardware; this slows the core down some sixty
         #: times, as every access is looked at. CCR.UNALIGN_TRP does so too.
         self.strict_alignment = False
         self.mpu = mpu
@@ -340,7 +342,7 @@ class CortexM:
         if is_write and self.bus.find(address, size) is not None:
             self._undo.append((address, self.bus.read(address, size)))
         if self._violation is None:
-            self._violation = Violation(self.engine.pc & ~1, denied)
+            self._violation = Violation(self.engine.pc & ~1, self.engine.read(self.arm.UC_ARM_REG_XPSR), denied)
         self.engine.cut()
 
     def _refuse_access(self, violation: Violation) -> None:
@@ -350,6 +352,7 @@ class CortexM:
             self.bus.write(address, former)
         self._undo.clear()
         self._set_pc(violation.pc)
+        self.engine.write(self.arm.UC_ARM_REG_EPSR, violation.xpsr & _XPSR_IT | _XPSR_T)
         if violation.address is None:
             self._usage_fault(UNALIGNED)
         else:

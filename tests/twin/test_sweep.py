@@ -50,6 +50,16 @@ def test_a_sweep_on_an_emulated_board_finds_the_minimum(board: str, sweep: Calla
     assert record.measured.timing == "instructions"
 
 
+@pytest.mark.parametrize("board", ["nucleo-f446re", "nucleo-f746zg"])
+def test_the_firmware_aligns_what_a_chip_wants_aligned(board: str, sweep: Callable[..., SweepRecord]) -> None:
+    record = sweep(board, "strict-alignment", runs=0)
+    assert record.status == "ok", record.error
+    assert record.measured is not None
+    assert record.search is not None
+    assert record.measured.used_bytes == USED
+    assert record.search.min_bytes == align_up(MINIMUM, 16)
+
+
 @pytest.mark.parametrize("board", ["nucleo-f746zg", "nrf52840dk"])
 def test_a_board_without_a_wired_uart_talks_through_the_probe(board: str, sweep: Callable[..., SweepRecord]) -> None:
     record = sweep(board, "silent", transport="rtt")
