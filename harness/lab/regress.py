@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from harness import __version__
+from harness.board.catalogue import SIM_PREFIX
 from harness.board.lab_file import Lab, RigEntry, find_lab
 from harness.deadline import Deadline
 from harness.errors import ExitCode, HarnessError, UsageError
@@ -63,14 +65,14 @@ class RegressRequest:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a request comes down to, before anything runs."""
+    """What a request comes down to, before anything runs. ``guessed``: names of the rigs that no lab file lists."""
 
     request: RegressRequest
     suite: Suite
     jobs: tuple[Job, ...]
     rigs: tuple[RigEntry, ...]
     baselines: BaselineStore
-    has_lab_file: bool = False
+    guessed: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
 
@@ -87,7 +89,9 @@ def prepare(request: RegressRequest) -> Prepared:
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
     lab = find_lab(request.lab_path)
     notes = () if request.tflm else _absent_folder(suite, baselines)
-    return Prepared(request, suite, tuple(jobs), rigs_for(lab, jobs), baselines, lab is not None, notes)
+    rigs = rigs_for(lab, jobs)
+    guessed = frozenset(rig.name for rig in rigs if lab is None or rig not in lab.rigs)
+    return Prepared(request, suite, tuple(jobs), rigs, baselines, guessed, notes)
 
 
 def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:
@@ -109,17 +113,23 @@ def with_places(prepared: Prepared) -> Iterator[Prepared]:
         prepared.request.coordinator, lambda rig: any(fits(job, rig) for job in prepared.jobs)
     ) as places:
         taken = {place.board for place in places.rigs}
-        # without a lab file, rigs are guessed from the boards: a place is better than a guess
-        own = [rig for rig in prepared.rigs if prepared.has_lab_file or rig.board not in taken]
+        # a rig that no lab file lists is guessed from the boards: a place is better than a guess
+        own = [rig for rig in prepared.rigs if rig.name not in prepared.guessed or rig.board not in taken]
         yield replace(prepared, rigs=(*own, *places.rigs), notes=(*prepared.notes, *places.notes))
 
 
 def rigs_for(lab: Lab | None, jobs: Sequence[Job]) -> tuple[RigEntry, ...]:
-    """The rigs that some job fits. Without a lab file: the host, several times, and one rig of each other board."""
+    """The rigs that some job fits. Without a lab file: the host, several times, and one rig of each other board. With
+    one, what it lists; the host and the twins are on every computer, so one of each that it does not list is added."""
+    boards = dict.fromkeys(job.board for job in jobs if job.board)
     if lab is not None:
-        return tuple(rig for rig in lab.rigs if any(fits(job, rig) for job in jobs))
+        listed = {rig.board for rig in lab.rigs}
+        names = {rig.name for rig in lab.rigs}
+        own = [rig for rig in lab.rigs if any(fits(job, rig) for job in jobs)]
+        implicit = [board for board in boards if board not in listed and _needs_no_desk(board)]
+        return (*own, *(RigEntry(name=_free_name(board, names), board=board) for board in implicit))
     rigs: list[RigEntry] = []
-    for board in dict.fromkeys(job.board for job in jobs if job.board):
+    for board in boards:
         wanted = sum(job.board == board for job in jobs)
         count = min(_MAX_HOST_RIGS, os.cpu_count() or 1, wanted) if board == "host" else 1
         stem = board.replace(":", "-")
@@ -127,6 +137,18 @@ def rigs_for(lab: Lab | None, jobs: Sequence[Job]) -> tuple[RigEntry, ...]:
             RigEntry(name=stem if count == 1 else f"{stem}-{number}", board=board) for number in range(1, count + 1)
         ]
     return tuple(rigs)
+
+
+def _needs_no_desk(board: str) -> bool:
+    """Whether the board is made on demand, on any computer."""
+    return board == "host" or board.startswith(SIM_PREFIX)
+
+
+def _free_name(board: str, taken: Collection[str]) -> str:
+    """A rig's name after its board that the lab has not given to another."""
+    stem = board.replace(":", "-")
+    names = itertools.chain((stem,), (f"{stem}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def regress(prepared: Prepared, watcher: Watcher) -> tuple[RunRecord, Path]:

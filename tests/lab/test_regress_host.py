@@ -200,6 +200,29 @@ def test_a_board_that_no_rig_has_is_skipped(folder: Path) -> None:
     assert only.returncode == 5
 
 
+def test_a_lab_file_takes_neither_the_host_nor_the_twins_away(folder: Path) -> None:
+    """Both are on every computer: one rig for each that the lab does not list, under a name that is free."""
+    (folder / "lab.yaml").write_text(
+        "rigs:\n  - {name: host, board: nucleo-f746zg}\n"
+        '  - {name: t7, board: "sim:nucleo-f746zg"}\n  - {name: t7b, board: "sim:nucleo-f746zg"}\n'
+    )
+    (folder / "s.yaml").write_text(
+        "name: s\nmodels: [{path: examples/hello.tflite}]\n"
+        'boards: [host, "sim:nucleo-f446re", "sim:nucleo-f746zg", nrf52840dk]\n'
+    )
+    listed = _document(_harness(folder, "regress", "s.yaml", "--list", "--json"))
+    assert {row["id"]: row["rigs"] for row in listed["jobs"]} == {
+        "hello/host/default": ["host-2"],
+        "hello/sim:nucleo-f446re/default": ["sim-nucleo-f446re"],
+        "hello/sim:nucleo-f746zg/default": ["t7", "t7b"],
+        "hello/nrf52840dk/default": [],
+    }
+    done = _harness(folder, "regress", "s.yaml", "-k", "host", "--json")
+    assert done.returncode == 0, done.stderr
+    (job,) = _document(done)["jobs"]
+    assert (job["status"], job["rig"]) == ("passed", "host-2")
+
+
 def test_a_wrong_pin_fails_and_a_missing_model_is_an_error(folder: Path) -> None:
     (folder / "s.yaml").write_text(
         "name: s\nmodels:\n  - {path: examples/hello.tflite, sha256: '" + "0" * 64 + "'}\n  - path: gone.tflite\n"
