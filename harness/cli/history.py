@@ -140,16 +140,19 @@ def _series_values(series: Series) -> dict[str, Any]:
     ]
     commits = [{"tflm_commit": c, "results": n, "median": value} for c, n, value in series.by_commit()]
     head = {"metric": series.metric.name, "unit": series.metric.unit}
-    place = {"board": series.board, "kernels": series.kernels, "rig": series.rig}
+    place = {"board": series.board, "kernels": series.kernels, "rig": series.rig, "conditions": dict(series.conditions)}
     return {**head, **place, "by_commit": commits, "changes": changes, "points": points}
 
 
 def _print_series(model: str, series: Series, *, plot: bool) -> None:
+    from harness.lab.conditions import titled
     from harness.report.history_report import sparkline
 
     rig = f" on {series.rig}" if series.rig else ""
     unit = series.metric.unit
-    print(f"{safe_text(model)}, {series.board}{rig}, {series.kernels}: {series.metric.name} ({series.metric.title})")
+    told = "".join(f", {titled(name, safe_text(str(value or '')))}" for name, value in series.conditions)
+    head = f"{safe_text(model)}, {series.board}{rig}, {series.kernels}{told}"
+    print(f"{head}: {series.metric.name} ({series.metric.title})")
     commits = series.by_commit()
     if len(commits) > _SHOWN_COMMITS:
         print(f"  {len(commits) - _SHOWN_COMMITS} earlier TFLM commits: --json")
@@ -159,7 +162,8 @@ def _print_series(model: str, series: Series, *, plot: bool) -> None:
         old, new = (safe_text(series.points[at].tflm_commit[:12]) for at in (change.index - 1, change.index))
         when = series.points[change.index].created
         levels = f"{change.before:,.0f} -> {change.after:,.0f} {unit} ({change.percent:+.2f} %)"
-        print(f"  {when}: {levels}, TFLM {old} -> {new}")
+        update = f", TFLM {old} -> {new}" if old != new else ", the same TFLM"
+        print(f"  {when}: {levels}{update}")
     if plot:
         values = series.values
         print(f"  {sparkline(values)}  {min(values):,} … {max(values):,} {unit}")

@@ -33,6 +33,17 @@ _MUST_EQUAL = {
 }
 
 
+def trend_conditions(kind: Kind) -> tuple[str, ...]:
+    """What must be equal within one trend of this kind: as for a baseline, but for the TFLM commit, which a trend is
+    there to follow."""
+    return tuple(name for name in _MUST_EQUAL[kind] if name != "tflm_commit")
+
+
+def titled(name: str, value: object) -> str:
+    """A condition in words: ``step of the search 64``."""
+    return f"{_TITLES[name]} {_text(value)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One condition that is not the same."""

@@ -63,3 +63,15 @@ def test_what_is_not_there_is_told(place: str, capsys: pytest.CaptureFixture[str
     assert "it holds kws" in capsys.readouterr().err
     assert main(["history", "kws", "--metric", "arena_size", "--history", place]) == 2
     assert "metrics are arena_min_bytes" in capsys.readouterr().err
+
+
+def test_a_change_with_the_same_tflm_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = str(tmp_path / "history.sqlite")
+    store = HistoryStore.open(where)
+    for night, min_bytes in enumerate((12936, 13000)):
+        store.add_run(samples.run(run_id=f"run-{night}"))
+        store.add_result(f"run-{night}", samples.job(number=night), samples.sweep(night, min_bytes=min_bytes))
+    store.close()
+    out = _run(capsys, "kws", "--history", where, "--metric", "arena_min_bytes")[1]
+    assert "12,936 -> 13,000 B (+0.49 %), the same TFLM" in out
+    assert "aaa -> aaa" not in out

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from harness.errors import MissingDependencyError, UsageError
 from harness.estimates import Estimate
@@ -86,6 +87,29 @@ def test_series_show_values_by_commit_and_where_they_changed(store: HistoryStore
     assert [(change.index, change.before, change.after) for change in arena.changes()] == [(2, 12936, 13000)]
     assert (arena.rig, cycles.rig) == ("", "left")
     assert cycles.changes() == []
+
+
+def test_results_that_are_not_comparable_are_series_of_their_own(store: HistoryStore) -> None:
+    """Searched in steps of 64 and of 16 by turns: neither changed, and the plan of 12,930 was right each time."""
+    for number in range(6):
+        step, found = ((64, 12992), (16, 12944))[number % 2]
+        sweep, job = samples.sweep(number, min_bytes=found), samples.job(number=number)
+        plan = {"arena": {"min_bytes": 12930, "used_bytes": 10032}}
+        conditions = structs.replace(job.conditions, step_bytes=step, inputs="seed 1")
+        store.add_run(samples.run(run_id=f"run-{number}"))
+        store.add_result(
+            f"run-{number}", structs.replace(job, conditions=conditions), structs.replace(sweep, plan=plan)
+        )
+    coarse, fine = series_of(store, "kws", ["arena_min_bytes"])
+    assert [(one.conditions, one.values) for one in (coarse, fine)] == [
+        ((("step_bytes", 64),), [12992] * 3),
+        ((("step_bytes", 16),), [12944] * 3),
+    ]
+    assert coarse.changes() == fine.changes() == []
+    (used,) = series_of(store, "kws", ["arena_used_bytes"])
+    assert (len(used.points), used.conditions) == (6, ())
+    (error,) = estimate_errors(store, "kws")
+    assert (error.count, error.under, error.worst_percent) == (6, 0, 0.0)
 
 
 def test_estimates_are_held_against_minima(store: HistoryStore) -> None:

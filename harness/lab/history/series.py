@@ -10,16 +10,21 @@ from harness.lab.history.store import HistoryStore, Point
 from harness.lab.history.trend import ChangePoint, exact_changes, noisy_changes
 from harness.lab.metrics import METRICS, Kind, Metric, Number
 
+_Conditions = tuple[tuple[str, str | int | None], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points that have a value, oldest first. ``rig`` is empty for what does not depend on it."""
+    """Points that have a value and may be compared, oldest first. ``rig`` is empty for what does not depend on it.
+    ``conditions``: what tells the series from others of the same board, kernel set and rig; empty where it is the only
+    one."""
 
     metric: Metric
     board: str
     kernels: str
     rig: str
     points: tuple[Point, ...]
+    conditions: tuple[tuple[str, str | int | None], ...] = ()
 
     @property
     def values(self) -> list[Number]:
@@ -60,13 +65,23 @@ def series_of(
     found = []
     for name in metrics:
         metric = METRICS[name]
-        groups: dict[tuple[str, str, str], list[Point]] = {}
+        groups: dict[tuple[str, str, str], dict[_Conditions, list[Point]]] = {}
         for point in store.points(model, name, board=board, kernels=kernels, last=last):
             if point.value is not None:
                 rig = point.rig if metric.kind is Kind.TIMING else ""
-                groups.setdefault((point.board, point.kernels, rig), []).append(point)
-        found += [Series(metric, *key, tuple(points)) for key, points in sorted(groups.items())]
+                alike = groups.setdefault((point.board, point.kernels, rig), {})
+                alike.setdefault(point.conditions, []).append(point)
+        for key, alike in sorted(groups.items()):
+            found += [
+                Series(metric, *key, tuple(points), _distinctive(values, list(alike)))
+                for values, points in alike.items()
+            ]
     return found
+
+
+def _distinctive(own: _Conditions, every: Sequence[_Conditions]) -> _Conditions:
+    """The conditions in which the groups are not all the same."""
+    return tuple(pair for at, pair in enumerate(own) if len({conditions[at] for conditions in every}) > 1)
 
 
 def estimate_errors(store: HistoryStore, model: str = "") -> list[EstimateErrors]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.estimates import Estimate
-from harness.lab.conditions import conditions_of
+from harness.lab.conditions import conditions_of, trend_conditions
 from harness.lab.history.database import Database, open_database
 from harness.lab.history.schema import migrate
 from harness.lab.metrics import METRICS, Number
@@ -38,7 +38,7 @@ PLAN_TOOL = "harness plan"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One result of a model, as a trend needs it."""
+    """One result of a model, as a trend needs it. ``conditions``: (name, value) of those that were asked for."""
 
     created: str
     board: str
@@ -47,6 +47,7 @@ class Point:
     tflm_commit: str
     status: str
     value: Number | None
+    conditions: tuple[tuple[str, str | int | None], ...] = ()
 
 
 class HistoryStore:
@@ -103,19 +104,20 @@ class HistoryStore:
         return [value for value, clock_hz in rows if clock_hz == conditions.clock_hz]
 
     def points(self, model: str, metric: str, *, board: str = "", kernels: str = "", last: int = 2000) -> list[Point]:
-        """The last results of a model, oldest first."""
+        """The last results of a model, oldest first, with the conditions that a trend of the metric depends on."""
         assert metric in METRICS
+        names = [name for name in trend_conditions(METRICS[metric].kind) if name in _COLUMNS["results"]]
         conditions, parameters = ["model = :model"], {"model": model, "last": last}
         for name, wanted in (("board", board), ("kernels", kernels)):
             if wanted:
                 conditions.append(f"{name} = :{name}")
                 parameters[name] = wanted
         _, rows = self.database.query(
-            f"SELECT created, board, kernels, rig, tflm_commit, status, {metric} FROM results "
+            f"SELECT created, board, kernels, rig, tflm_commit, status, {', '.join((metric, *names))} FROM results "
             f"WHERE {' AND '.join(conditions)} ORDER BY created DESC LIMIT :last",
             parameters,
         )
-        return [Point(*row) for row in reversed(rows)]
+        return [Point(*row[:7], conditions=tuple(zip(names, row[7:], strict=True))) for row in reversed(rows)]
 
     def models(self) -> list[tuple[str, str, str, int, str]]:
         """(model, board, kernels, results, time of the last one)."""
@@ -126,14 +128,19 @@ class HistoryStore:
         return [(str(a), str(b), str(c), int(d), str(e)) for a, b, c, d, e in rows]
 
     def estimate_errors(self, model: str = "") -> list[tuple[str, str, str, str, int, int]]:
-        """(tool, board, kernels, TFLM commit, estimated, measured minimum) of every result that has both."""
+        """(tool, board, kernels, TFLM commit, estimated, measured minimum) of every result that has both. The plan's
+        minimum is rounded up to the step of the search, as the measured one is."""
         _, rows = self.database.query(
-            "SELECT e.tool, r.board, r.kernels, r.tflm_commit, e.estimated_bytes, r.arena_min_bytes FROM estimates e "
+            "SELECT e.tool, r.board, r.kernels, r.tflm_commit, e.estimated_bytes, r.arena_min_bytes, r.step_bytes "
+            "FROM estimates e "
             "JOIN results r ON r.result_id = e.result_id WHERE r.arena_min_bytes IS NOT NULL"
             + (" AND r.model = :model" if model else ""),
             {"model": model} if model else {},
         )
-        return [(str(a), str(b), str(c), str(d), int(e), int(f)) for a, b, c, d, e, f in rows]
+        return [
+            (str(tool), str(a), str(b), str(c), _on_grid(int(e), step if tool == PLAN_TOOL else None), int(f))
+            for tool, a, b, c, e, f, step in rows
+        ]
 
     def add_estimates(self, estimates: Iterable[Estimate]) -> int:
         """Hold other tools' estimates against every result of their model (file name or stem), and of their board and
@@ -186,6 +193,12 @@ class HistoryStore:
         values = ", ".join(f":{name}" for name in names)
         bound = [{name: row[name] for name in names} for row in rows]
         self.database.run(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values}){conflict}", bound)
+
+
+def _on_grid(size_bytes: int, step_bytes: int | None) -> int:
+    """The smallest size that a search of this step can find at or above the size."""
+    step = step_bytes or 1
+    return -(-size_bytes // step) * step
 
 
 def _result_row(result_id: str, run_id: str, job: JobRecord, sweep: SweepRecord | None) -> dict[str, Any]:
