@@ -92,9 +92,10 @@ def load_board(name: str, extra_dirs: Iterable[Path] = ()) -> Board:
             f"there is no twin of {quoted(base)}",
             remedy=f"twins exist for the families {', '.join(sorted(f.value for f in MODELLED_FAMILIES))}",
         )
-    near = difflib.get_close_matches(base, files, n=3, cutoff=0.4) or sorted(files)
+    near = difflib.get_close_matches(base, files, n=3, cutoff=0.4)
+    prefix = SIM_PREFIX if name.startswith(SIM_PREFIX) else ""
     raise UnknownBoardError(
-        f"no board is called {quoted(name)}; near: {', '.join(near)}",
+        f"no board is called {quoted(name)}" + (f"; near: {', '.join(prefix + one for one in near)}" if near else ""),
         remedy="harness boards lists them; --boards-dir names a folder with your own",
     )
 

@@ -14,6 +14,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     import msgspec
 
     from harness.board.catalogue import load_board
+    from harness.board.record import HardwareBoard
     from harness.errors import UsageError
     from harness.rig.opening import rig_for
 
@@ -22,6 +23,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     if not options["faults"] and not options["pace"]:
         return entry
     if not board.is_simulated:
-        raise UsageError("--sim-fault and --pace are for twins", remedy=f"take --board sim:{board.name}")
+        twin = f"take --board sim:{board.name}, if it has one" if isinstance(board, HardwareBoard) else "it has no twin"
+        raise UsageError(f"--sim-fault and --pace are for twins, {board.name} is none", remedy=twin)
     entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
     return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])

@@ -27,7 +27,8 @@ class ResultsError(HarnessError):
 
 
 def results_error(path: Path, exc: OSError) -> ResultsError:
-    remedy = "free some space, or name another folder with --results"
+    is_space = errno.errorcode.get(exc.errno or 0) in {"ENOSPC", "EDQUOT", "EFBIG"}
+    remedy = "free some space, or name another folder with --results" if is_space else "name a folder with --results"
     return ResultsError(f"cannot write {path}: {exc.strerror or exc}", remedy=remedy)
 
 

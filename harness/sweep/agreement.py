@@ -22,7 +22,7 @@ from harness.wire import generator
 from harness.wire import messages as wire
 
 #: LiteRT gets this long; TFLM's kernels are slower than its, so a model that TFLM ran in time is done much sooner.
-_LITERT_TIMEOUT_S = 60.0
+_LITERT_TIMEOUT_S = 300.0
 _MOST_HOST_BYTES = 2 * 1024 * 1024
 _MOST_SERIAL_BYTES = 64 * 1024  # six seconds at 115200 baud
 

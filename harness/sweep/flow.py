@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from harness.errors import HarnessError, InternalError
+from harness.errors import ExitCode, HarnessError, InternalError
 from harness.plan.arena import ArenaPlan
 from harness.plan.shared import SharedPlan
 from harness.reconcile import reconcile
@@ -65,9 +65,10 @@ def _guarded(job: Job, request: SweepRequest, progress: Progress) -> Draft:
 
 
 def keep_record(draft: Draft) -> SweepRecord:
-    """Write the draft's record where model and board are known. A full disk is an error of the draft."""
+    """Write the draft's record, unless nothing was begun: model and board are known, and the request could be carried
+    out. A full disk is an error of the draft."""
     record = draft.finish()
-    if not draft.is_identified:
+    if not draft.is_identified or (draft.exit_code is ExitCode.USAGE and draft.device is None):
         return record
     try:
         path = write_record(record, draft.request.results)

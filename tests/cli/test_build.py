@@ -77,7 +77,7 @@ def test_what_does_not_fit_ends_with_1_and_the_size_that_would(build) -> None:
     code, out, err = build("--board", "nucleo-f746zg", "--arena-capacity", "400KiB")
     assert (code, out) == (1, "")
     assert "does not fit on nucleo-f746zg" in err
-    assert "the largest arena that fits is 316096 bytes" in err
+    assert "the largest arena that fits is 316,096 bytes" in err
 
 
 def test_a_missing_library_ends_with_3_and_the_call_that_makes_it(build) -> None:
