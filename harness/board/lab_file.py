@@ -22,11 +22,12 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from harness.board.strict_yaml import load_yaml
-from harness.errors import ConfigError
+from harness.board.twin_faults import parse_fault
+from harness.errors import ConfigError, UsageError
 from harness.units import quoted
 
 FILE_NAME = "lab.yaml"
-_REMEDY = "docs/lab.md describes every key"
+_REMEDY = "docs/rigs.md describes every key"
 _REMOTE = re.compile(r"^remote:(?P<host>[^:\s]+):(?P<port>\d{1,5})\Z")
 
 
@@ -74,11 +75,13 @@ class Lab(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 def read_lab(path: Path) -> Lab:
     """Raises LabFileError with file and key."""
     values = load_yaml(path, LabFileError)
+    if values is None:
+        raise LabFileError(f"{path}: the file is empty", remedy="harness lab discover proposes entries; docs/rigs.md")
     try:
         lab = msgspec.convert(values, Lab, strict=True)
     except msgspec.ValidationError as exc:
         raise LabFileError(f"{path}: {exc}", remedy=_REMEDY) from exc
-    for where, problem in _problems(lab):
+    for where, problem in (*_problems(lab), *_twin_problems(lab)):
         raise LabFileError(f"{path}: {problem} - `{where}`", remedy=_REMEDY)
     return lab
 
@@ -143,8 +146,29 @@ def _problems(lab: Lab) -> list[tuple[str, str]]:
             found.append(
                 (f"{where}.port", "a remote rig needs a serial URL: rfc2217://host:port or socket://host:port")
             )
-        if (entry.pace or entry.faults) and not entry.board.startswith("sim:"):
-            found.append((where, "pace and faults are for twins (sim:…)"))
         if entry.board == "host" and (entry.probe or entry.port):
             found.append((where, "the host board has no probe and no port"))
     return found
+
+
+def _twin_problems(lab: Lab) -> list[tuple[str, str]]:
+    """As `_problems`, of ``pace`` and ``faults``."""
+    found = []
+    for at, entry in enumerate(lab.rigs):
+        where = f"$.rigs[{at}]"
+        if (entry.pace or entry.faults) and not entry.board.startswith("sim:"):
+            found.append((where, "pace and faults are for twins (sim:…)"))
+        elif (entry.pace or entry.faults) and entry.is_remote:
+            found.append((where, "pace and faults of a remote twin are given where it runs, to harness sim serve"))
+        refused = ((f"{where}.faults[{number}]", _refusal(fault)) for number, fault in enumerate(entry.faults))
+        found += [(place, why) for place, why in refused if why]
+    return found
+
+
+def _refusal(fault: str) -> str:
+    """Why there is no such fault; "" where there is."""
+    try:
+        parse_fault(fault)
+    except UsageError as exc:
+        return f"{exc.message} ({exc.remedy})"
+    return ""

@@ -25,5 +25,11 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     if not board.is_simulated:
         twin = f"take --board sim:{board.name}, if it has one" if isinstance(board, HardwareBoard) else "it has no twin"
         raise UsageError(f"--sim-fault and --pace are for twins, {board.name} is none", remedy=twin)
+    if entry and entry.is_remote:
+        raise UsageError(
+            f"--sim-fault and --pace do not reach {entry.name}: its twin runs at {entry.probe.removeprefix('remote:')}",
+            remedy="give them to harness sim serve there",
+            code="rig.remote_twin",
+        )
     entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
     return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])

@@ -59,7 +59,7 @@ def serve(
 @sim.command("faults")
 def list_faults() -> None:
     """List what --sim-fault can do."""
-    from harness.sim.injection import FAULTS
+    from harness.board.twin_faults import FAULTS
 
     for name, fault in FAULTS.items():
         label = f"{name}=N" if fault.value else name

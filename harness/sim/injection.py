@@ -1,44 +1,24 @@
-"""Defects by name: ``drop=300``, ``flash-busy``, ``protected``. For ``--sim-fault``, lab files and tests."""
+"""How the defects of `harness.board.twin_faults` are put into a twin. For ``--sim-fault``, lab files and tests."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from harness.board.twin_faults import parse_fault
 from harness.errors import UsageError
 from harness.sim.nrf52 import NrfUicr
 from harness.sim.stm32_flash import Stm32Flash
 from harness.sim.twin import Twin
 from harness.sim.wire import PseudoTerminal
-from harness.units import quoted
 
 Apply = Callable[[Twin, float], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """``value`` says what the number after ``=`` means; "" for a fault without one."""
-
-    text: str
-    value: str
-    apply: Apply
-
-
 def inject(text: str, twin: Twin) -> None:
     """Put the defect that ``text`` names into the twin. Raises UsageError with the names that there are."""
-    name, _, value = text.partition("=")
-    fault = FAULTS.get(name.strip())
-    if fault is None:
-        raise UsageError(f"there is no fault {quoted(name)}", remedy=f"faults: {', '.join(sorted(FAULTS))}")
-    try:
-        number = float(int(value, 0) if "." not in value else float(value)) if fault.value else 0.0
-    except ValueError as exc:
-        raise UsageError(f"fault {name} needs a number: {fault.value}", remedy=f"write {name}=N") from exc
-    if not math.isfinite(number) or number < 0 or (name.strip() == "clock" and number == 0):
-        raise UsageError(f"fault {name}={value}: {fault.value} cannot be that", remedy=f"write {name}=N, N positive")
+    name, number = parse_fault(text)
     with twin.turn():
-        fault.apply(twin, number)
+        _APPLY[name](twin, number)
 
 
 def _protect(twin: Twin, _value: float) -> None:
@@ -110,43 +90,32 @@ def _align_strictly(twin: Twin, _value: float) -> None:
     twin.chip.core.watch_alignment()
 
 
-FAULTS: dict[str, Fault] = {
-    "unpowered": Fault("the board has no power", "", lambda twin, _value: twin.power_off()),
-    "probe-busy": Fault("another program has the probe", "", _set_probe("busy")),
-    "probe-old-firmware": Fault("the probe's firmware is too old", "", _set_probe("old_firmware")),
-    "unplug-after": Fault("the probe is unplugged", "transfers until then", _set_probe("unplug_after_transfers")),
-    "max-clock": Fault("the target answers only slowly", "Hz", _set_probe("max_clock_hz")),
-    "needs-reset": Fault("the target answers only under reset", "", _set_probe("needs_reset_line")),
-    "reset-stuck": Fault("the reset line is not connected", "", _set_probe("reset_stuck")),
-    "flash-bit": Fault("a byte of flash programs as 0", "offset of the byte", _stuck_bit),
-    "dead-sector": Fault(
-        "erasing a sector does nothing",
-        "its number",
-        lambda twin, value: twin.chip.array.faults.dead_sectors.add(int(value)),
-    ),
-    "flash-busy": Fault(
-        "the flash controller is busy for ever",
-        "",
-        lambda twin, _value: setattr(twin.chip.array.faults, "stuck_busy", True),
-    ),
-    "flash-locked": Fault(
-        "the flash controller does not unlock",
-        "",
-        lambda twin, _value: setattr(twin.chip.array.faults, "refuse_unlock", True),
-    ),
-    "protected": Fault("read-out protection is on", "", _protect),
-    "wrong-chip": Fault("the chip is another one", "its id code", _wrong_chip),
-    "brownout-flashing": Fault("power fails while flashing", "operations until then", _brown_out_while_flashing),
-    "brownout-running": Fault("power fails while running", "bytes sent until then", _brown_out_while_running),
-    "clock": Fault("the crystal is another one", "factor, as 0.5", _scale_clock),
-    "strict-alignment": Fault("unaligned LDRD, LDM and VLDR fault, as on a chip (slow)", "", _align_strictly),
-    "garbage": Fault("noise on the line at each boot", "bytes", _garbage),
-    "drop": Fault("bytes to the host are lost", "every Nth", _set_line("drop_every")),
-    "drop-in": Fault("bytes to the device are lost", "every Nth", _set_line("drop_to_device_every")),
-    "duplicate": Fault("bytes to the host come twice", "every Nth", _set_line("duplicate_every")),
-    "corrupt": Fault("bytes to the host are changed", "every Nth", _set_line("corrupt_every")),
-    "max-baud": Fault("the line garbles everything above a rate", "baud", _set_line("max_baud")),
-    "replug-after": Fault("the serial port comes back under another name", "bytes sent until then", _replug),
-    "silent": Fault("nothing arrives at the host", "", _set_line("silent")),
-    "echo": Fault("what the host sends comes back", "", _set_line("echo")),
+#: Name → how it is done.
+_APPLY: dict[str, Apply] = {
+    "unpowered": lambda twin, _value: twin.power_off(),
+    "probe-busy": _set_probe("busy"),
+    "probe-old-firmware": _set_probe("old_firmware"),
+    "unplug-after": _set_probe("unplug_after_transfers"),
+    "max-clock": _set_probe("max_clock_hz"),
+    "needs-reset": _set_probe("needs_reset_line"),
+    "reset-stuck": _set_probe("reset_stuck"),
+    "flash-bit": _stuck_bit,
+    "dead-sector": lambda twin, value: twin.chip.array.faults.dead_sectors.add(int(value)),
+    "flash-busy": lambda twin, _value: setattr(twin.chip.array.faults, "stuck_busy", True),
+    "flash-locked": lambda twin, _value: setattr(twin.chip.array.faults, "refuse_unlock", True),
+    "protected": _protect,
+    "wrong-chip": _wrong_chip,
+    "brownout-flashing": _brown_out_while_flashing,
+    "brownout-running": _brown_out_while_running,
+    "clock": _scale_clock,
+    "strict-alignment": _align_strictly,
+    "garbage": _garbage,
+    "drop": _set_line("drop_every"),
+    "drop-in": _set_line("drop_to_device_every"),
+    "duplicate": _set_line("duplicate_every"),
+    "corrupt": _set_line("corrupt_every"),
+    "max-baud": _set_line("max_baud"),
+    "replug-after": _replug,
+    "silent": _set_line("silent"),
+    "echo": _set_line("echo"),
 }

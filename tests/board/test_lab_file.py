@@ -16,7 +16,7 @@ rigs:
     board: nrf52840dk
     probe: remote:attic.lan:5555
     port: rfc2217://attic.lan:2217
-  - {name: twin, board: "sim:nucleo-f446re", pace: true, faults: [flaky_link]}
+  - {name: twin, board: "sim:nucleo-f446re", pace: true, faults: ["drop=500"]}
   - {name: here, board: host}
 """
 
@@ -33,7 +33,7 @@ def test_a_lab_is_read_and_written_back_the_same(tmp_path: Path) -> None:
     assert lab.rig("attic") == RigEntry(
         name="attic", board="nrf52840dk", probe="remote:attic.lan:5555", port="rfc2217://attic.lan:2217"
     )
-    assert lab.rig("twin").pace and lab.rig("twin").faults == ("flaky_link",)
+    assert lab.rig("twin").pace and lab.rig("twin").faults == ("drop=500",)
     again = tmp_path / "again.yaml"
     again.write_text(lab_yaml(lab.rigs))
     assert read_lab(again) == lab
@@ -53,7 +53,20 @@ def test_a_lab_is_read_and_written_back_the_same(tmp_path: Path) -> None:
         ("rigs: [{name: a, board: host, port: COM3}]", "has no probe and no port"),
         ("rigs: [{name: a, name: b, board: host}]", "'name' stands twice"),
         ("rigs: [", "not YAML"),
-        ("", "Expected `object`"),
+        ("", "the file is empty"),
+        ("# rigs:\n", "the file is empty"),
+        ("[]", "Expected `object`"),
+        ("rigs: [{name: a, board: 'sim:x', faults: [bogus]}]", 'no fault "bogus" (faults: brownout-flashing'),
+        ("rigs: [{name: a, board: 'sim:x', faults: [echo, drop]}]", "fault drop needs a number: every Nth"),
+        ("rigs: [{name: a, board: 'sim:x', faults: [clock=0]}]", "$.rigs[0].faults[0]"),
+        (
+            "rigs: [{name: a, board: 'sim:x', probe: 'remote:h:1', port: 'socket://h:2', faults: [echo]}]",
+            "given where it runs, to harness sim serve",
+        ),
+        (
+            "rigs: [{name: a, board: 'sim:x', probe: 'remote:h:1', port: 'socket://h:2', pace: true}]",
+            "given where it runs, to harness sim serve",
+        ),
     ],
 )
 def test_what_a_lab_file_must_not_say_is_named(tmp_path: Path, text: str, message: str) -> None:

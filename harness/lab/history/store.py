@@ -117,7 +117,10 @@ class HistoryStore:
             f"WHERE {' AND '.join(conditions)} ORDER BY created DESC LIMIT :last",
             parameters,
         )
-        return [Point(*row[:7], conditions=tuple(zip(names, row[7:], strict=True))) for row in reversed(rows)]
+        return [
+            Point(created, on, kernel_set, rig, commit, status, value, tuple(zip(names, rest, strict=True)))
+            for created, on, kernel_set, rig, commit, status, value, *rest in reversed(rows)
+        ]
 
     def models(self) -> list[tuple[str, str, str, int, str]]:
         """(model, board, kernels, results, time of the last one)."""
