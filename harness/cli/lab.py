@@ -87,18 +87,23 @@ def serve(
 
     from harness.board.lab_file import find_lab, lab_yaml
     from harness.errors import UsageError
-    from harness.rig.serving import ServedRig, ServeRequest
+    from harness.rig.serving import ServedRig, ServeRequest, not_served
 
     found = find_lab(path)
     if found is None:
         raise UsageError("there is no lab.yaml", remedy="harness lab discover proposes one", code="lab.missing")
-    rigs = [found.rig(name) for name in names] or [
-        entry for entry in found.rigs if entry.board != "host" and not entry.is_remote
-    ]
+    rigs = [found.rig(name) for name in names] or list(found.rigs)
+    unserved = {rig.name: why for rig in rigs if (why := not_served(rig))}
+    for name in names:
+        if name in unserved:
+            raise UsageError(unserved[name], remedy="name a rig with a real board: harness lab list shows them")
+    for why in unserved.values():
+        print(f"left out: {safe_text(why)}", file=sys.stderr)
+    rigs = [rig for rig in rigs if rig.name not in unserved]
+    if not rigs:
+        raise UsageError("the lab file has no rig that could be served", remedy="harness lab list shows them")
     if len(rigs) != 1 and (probe_port or serial_port):
         raise UsageError(f"{len(rigs)} rigs cannot share one port", remedy="name one rig, or leave the ports away")
-    if not rigs:
-        raise UsageError("the lab file has no rig of this computer", remedy="harness lab list shows them")
     try:
         with ExitStack() as stack:
             request = ServeRequest(host, probe_port, serial_port)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from harness import __version__
-from harness.board.catalogue import SIM_PREFIX
+from harness.board.catalogue import SIM_PREFIX, UnknownBoardError, load_board
 from harness.board.lab_file import Lab, RigEntry, find_lab
 from harness.deadline import Deadline
 from harness.errors import ExitCode, HarnessError, UsageError
@@ -32,7 +32,7 @@ from harness.lab.rig_worker import ProcessWorker
 from harness.lab.run_folder import RESUME_WITHIN_S, RunFolder, identity_of, now_text
 from harness.lab.scheduler import Plan, Scheduler, Watcher
 from harness.lab.selection import Expression, Shard
-from harness.lab.suite import Suite, baselines_folder, read_suite
+from harness.lab.suite import Suite, SuiteError, baselines_folder, read_suite
 from harness.lab.upgrade import upgrades
 from harness.record.lab_run import ConditionsRecord, JobRecord, JobStatus, RigRecord, RunRecord
 
@@ -79,6 +79,7 @@ class Prepared:
 def prepare(request: RegressRequest) -> Prepared:
     """Read the suite and the lab, choose the jobs. Raises ConfigError, UsageError."""
     suite = read_suite(request.suite_path)
+    _require_boards(suite, request)
     jobs = jobs_of(suite, request.suite_path, repeat=request.repeat, tflm=request.tflm)
     if request.expression:
         jobs = [job for job in jobs if request.expression.matches(job.words)]
@@ -92,6 +93,16 @@ def prepare(request: RegressRequest) -> Prepared:
     rigs = rigs_for(lab, jobs)
     guessed = frozenset(rig.name for rig in rigs if lab is None or rig not in lab.rigs)
     return Prepared(request, suite, tuple(jobs), rigs, baselines, guessed, notes)
+
+
+def _require_boards(suite: Suite, request: RegressRequest) -> None:
+    """Raises SuiteError for a board that the catalogue does not have, with the nearest names."""
+    try:
+        for target in suite.targets:
+            if target.board:
+                load_board(target.board, request.boards_dirs)
+    except UnknownBoardError as exc:
+        raise SuiteError(f"{request.suite_path}: boards: {exc.message}", remedy=exc.remedy) from exc
 
 
 def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.board.catalogue import load_hardware_board
+from harness.board.catalogue import SIM_PREFIX, load_hardware_board
 from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
 from harness.errors import HarnessError, LinkError
@@ -33,6 +33,17 @@ class ServeRequest:
     host: str = "127.0.0.1"
     probe_port: int = 0
     serial_port: int = 0
+
+
+def not_served(rig: RigEntry) -> str:
+    """Why ``harness lab serve`` does not serve the rig; "" where it does."""
+    if rig.board == "host":
+        return f"{rig.name} is the host board, which every computer has: there is nothing to serve"
+    if rig.is_remote:
+        return f"{rig.name} is a rig of another computer ({rig.probe}): serve it there"
+    if rig.board.startswith(SIM_PREFIX):
+        return f"{rig.name} is a twin: harness sim serve --board {rig.board.removeprefix(SIM_PREFIX)} does that"
+    return ""
 
 
 class ServedRig:

@@ -200,6 +200,17 @@ def test_a_board_that_no_rig_has_is_skipped(folder: Path) -> None:
     assert only.returncode == 5
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("hots", "host"), ("sim:nucleo-f446er", "sim:nucleo-f446re"), ("sim:host", "no twin of")]
+)
+def test_a_misspelt_board_is_refused_before_anything_runs(folder: Path, name: str, told: str) -> None:
+    (folder / "s.yaml").write_text(f'name: s\nmodels: [{{path: examples/hello.tflite}}]\nboards: [host, "{name}"]\n')
+    done = _harness(folder, "regress", "s.yaml", "-k", "not sim")
+    assert done.returncode == 2
+    assert name.removeprefix("sim:") in done.stderr and told in done.stderr
+    assert not (folder / "results").exists()
+
+
 def test_a_lab_file_takes_neither_the_host_nor_the_twins_away(folder: Path) -> None:
     """Both are on every computer: one rig for each that the lab does not list, under a name that is free."""
     (folder / "lab.yaml").write_text(
