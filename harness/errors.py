@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 
@@ -32,6 +33,23 @@ class HarnessError(Exception):
         self.message = message
         self.remedy = remedy
         self.code = code or self.default_code
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """``exc``, and what it came of: causes, and what was being handled when it was raised."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [exc]
+    while waiting:
+        link = waiting.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            waiting += [link.__context__, link.__cause__]
+
+
+def was_interrupted(exc: BaseException) -> bool:
+    """Whether ``exc`` came of a Ctrl-C: what is closed after one may raise an error of its own, which hides it."""
+    return any(isinstance(link, KeyboardInterrupt) for link in chain(exc))
 
 
 class UsageError(HarnessError):

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from harness.errors import ExitCode, HarnessError, InternalError
+from harness.errors import ExitCode, HarnessError, InternalError, was_interrupted
 from harness.units import safe_text
 
 #: What a shell reports for a program that died of SIGPIPE: the reader went away.
@@ -58,6 +58,8 @@ def run(command: click.Command, argv: Sequence[str] | None = None) -> int:
     except Exception as exc:
         if debug:
             traceback.print_exc()
+        if was_interrupted(exc):
+            return _interrupted(as_json="--json" in options)
         error = _as_harness_error(exc)
         _report(error, as_json="--json" in options)
         return int(error.exit_code)

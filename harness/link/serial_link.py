@@ -103,7 +103,11 @@ class SerialLink:
         """The port that came back, under whatever name. Raises LinkError when it does not, within the patience."""
         gone = LinkError(
             f"the port {self.url} is gone: {without_password(str(exc), self._secret)}",
-            remedy="plug it in again, and check that no other program has it open",
+            remedy=(
+                "does the program that serves this port still run there?"
+                if "://" in self.url
+                else "plug it in again, and check that no other program has it open"
+            ),
             code="link.gone",
         )
         cause = exc if self.url == self._secret else None

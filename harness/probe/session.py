@@ -14,8 +14,9 @@ from typing import Any
 
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
-from harness.errors import MissingDependencyError, ProbeError
+from harness.errors import MissingDependencyError, ProbeError, was_interrupted
 from harness.probe.protection import is_locked, with_limits
+from harness.probe.remote import bound_waits
 from harness.probe.targets import register_target
 from harness.probe.trouble import Place, translate
 
@@ -99,6 +100,8 @@ def find_probe(probe_uid: str, place: Place) -> Any:
             remedy="harness lab discover lists the probes that are; check the cable",
             code="probe.absent",
         )
+    if remote:
+        bound_waits(exact[0])
     return exact[0]
 
 
@@ -174,17 +177,22 @@ def _shows_lock(session: Any) -> bool:
 
 
 def close_session(session: Any) -> None:
-    """Whatever state it is in; a probe that is gone cannot be told goodbye."""
+    """Whatever state it is in; a probe that is gone cannot be told goodbye. Ctrl-C meanwhile is raised at the end."""
+    interrupted = False
     try:
         session.close()
     except Exception as exc:
         log.debug("closing the session: %s", exc)
+        interrupted = was_interrupted(exc)
     probe = session.probe
     if probe is not None and probe.is_open:
         try:
             probe.close()
         except Exception as exc:
             log.debug("closing the probe: %s", exc)
+            interrupted = interrupted or was_interrupted(exc)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def import_pyocd() -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.errors import ProbeError
+from harness.errors import ProbeError, chain
 from harness.units import safe_text
 
 
@@ -65,7 +65,7 @@ _CAUSES = (
         "name a CMSIS-Pack in the board file (pyocd: pack), or a pyOCD target that is built in",
     ),
     _cause(
-        r"connection refused|timed out.*connect|no route|name or service not known",
+        r"connection (refused|lost|reset|aborted)|broken pipe|timed out.*connect|no route|name or service not known",
         "probe.remote_unreachable",
         "the remote probe's server does not answer",
         "check host and port, and that pyocd server or harness sim serve runs there",
@@ -83,6 +83,9 @@ def translate(exc: BaseException, place: Place, *, detail: str = "") -> ProbeErr
     """The error to raise ``from exc``. ``detail`` is what the caller found out besides (a controller's state)."""
     if isinstance(exc, ProbeError):
         return exc
+    lost = next((link for link in chain(exc) if isinstance(link, ConnectionError)), None)
+    if lost is not None:  # pyOCD's unlocking of a probe whose server is gone ends in an AssertionError above it
+        exc = lost
     said = safe_text(str(exc).strip() or type(exc).__name__)
     more = f"; {detail}" if detail else ""
     for cause in _CAUSES:

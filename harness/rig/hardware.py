@@ -42,8 +42,10 @@ class HeldProbe:
         return self.probe.read_memory(address, size, deadline)
 
     def close(self) -> None:
-        self.probe.close()
-        self.release()
+        try:
+            self.probe.close()
+        finally:
+            self.release()
 
 
 def open_hardware(

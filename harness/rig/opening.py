@@ -42,8 +42,10 @@ class OpenRig:
     line: SerialLink | None = None
 
     def close(self) -> None:
-        self.link.close()
-        self.probe.close()
+        try:
+            self.link.close()
+        finally:
+            self.probe.close()
 
 
 #: Opens one kind of board: probe and link. Both are closed by the rig.

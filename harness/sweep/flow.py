@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from harness.errors import ExitCode, HarnessError, InternalError
+from harness.errors import ExitCode, HarnessError, InternalError, was_interrupted
 from harness.plan.arena import ArenaPlan
 from harness.plan.shared import SharedPlan
 from harness.reconcile import reconcile
@@ -52,10 +52,13 @@ def _guarded(job: Job, request: SweepRequest, progress: Progress) -> Draft:
     draft = Draft.of(request)
     try:
         job(request, progress, draft)
-    except HarnessError as exc:
-        _LOG.debug("the sweep of %s ended early", request.model_path, exc_info=True)
-        draft.fail(exc)
     except Exception as exc:
+        if was_interrupted(exc):
+            raise KeyboardInterrupt from exc
+        if isinstance(exc, HarnessError):
+            _LOG.debug("the sweep of %s ended early", request.model_path, exc_info=True)
+            draft.fail(exc)
+            return draft
         _LOG.debug("not foreseen", exc_info=True)
         text = safe_text(f"{type(exc).__name__}: {exc}")
         draft.fail(

@@ -65,6 +65,14 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.strip() == "interrupted"
 
 
+def test_an_interrupt_is_130_also_when_closing_things_then_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    closing = LinkError("the port is gone")
+    closing.__context__ = RuntimeError("goodbye")
+    closing.__context__.__context__ = KeyboardInterrupt()
+    assert run(_command(closing), []) == 130
+    assert capsys.readouterr().err.strip() == "interrupted"
+
+
 def test_an_interrupt_with_json_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(_command(KeyboardInterrupt()), ["--json"]) == 130
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "interrupted"

@@ -39,5 +39,11 @@ def test_a_message_of_a_probe_cannot_break_the_line() -> None:
     assert "\n" not in translate(RuntimeError("bad\nthings \x1b[31m"), PLACE).message
 
 
+def test_a_lost_connection_is_told_whatever_was_raised_above_it() -> None:
+    above = AssertionError()
+    above.__context__ = ConnectionError("connection lost to the server of the probe")
+    assert translate(above, PLACE).code == "probe.remote_unreachable"
+
+
 def test_an_empty_exception_is_named_by_its_type() -> None:
     assert "TimeoutError" in translate(TimeoutError(), PLACE).message

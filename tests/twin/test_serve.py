@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import serial
 from tests.patience import PATIENCE_S
 
 from .bare_metal import compile_firmware
+from .conftest import small_model
 
 HARNESS = [sys.executable, "-m", "harness"]
 
@@ -67,3 +70,35 @@ def test_a_probe_server_that_is_not_there_is_told_as_such(tmp_path: Path, firmwa
     )
     assert done.returncode in (5, 6)
     assert "9" in json.loads(done.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize("raw", [[], ["--raw"]], ids=["rfc2217", "socket"])
+def test_a_server_that_dies_in_a_measurement_is_noticed(raw: list[str], tmp_path: Path, fake_library: Path) -> None:
+    """Who asks first sees it: the probe in the reset before the runs, or the link, whose probe is then told goodbye."""
+    command = [*HARNESS, "sim", "serve", "--board", "nucleo-f446re", "--json", *raw]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            served = json.loads(server.stdout.readline())
+            entry = {"name": "far", "board": served["board"], "probe": served["probe"], "port": served["port"]}
+            (tmp_path / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
+            (tmp_path / "small.tflite").write_bytes(small_model("a small model"))
+            measure = [*HARNESS, "measure", "small.tflite", "--board", "sim:nucleo-f446re", "--json"]
+            with subprocess.Popen(
+                [*measure, "--runs", "1000000", "--no-reference"],
+                cwd=tmp_path,
+                env={**os.environ, "HARNESS_TFLM": str(fake_library)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as client:
+                assert client.stderr is not None
+                assert any("measure in" in line for line in client.stderr)
+                server.kill()
+                killed = time.monotonic()
+                told, _ = client.communicate(timeout=PATIENCE_S)
+        finally:
+            server.kill()
+    code = json.loads(told)["results"][0]["error"]["code"]
+    assert (code, client.returncode) in {("link.gone", 6), ("probe.remote_unreachable", 5)}, told
+    assert time.monotonic() - killed < 25, told
