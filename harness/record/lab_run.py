@@ -78,7 +78,8 @@ class ConditionsRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one board with one kernel set, once. ``id`` is the same in every run of the suite."""
+    """One model on one board with one kernel set, once. ``id`` is the same in every run of the suite. ``remedy``: what
+    to do about the error in ``reason``, "" where nothing is known."""
 
     id: str
     model: str
@@ -91,6 +92,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     status: JobStatus
     reason: str = ""
+    remedy: str = ""
     rig: str = ""
     probe_uid: str = ""
     build_id: str = ""

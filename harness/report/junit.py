@@ -108,16 +108,16 @@ def _outcome(case: Element, job: JobRecord, metric: MetricRecord | None) -> None
         elif metric.status is MetricStatus.NOT_MEASURED:
             SubElement(case, "skipped", {"message": _clean(metric.message)})
     elif job.status is JobStatus.FAILED:
-        _fault(case, "failure", job.reason, job.status.value)
+        _fault(case, "failure", job.reason, job.status.value, job.remedy)
     elif job.status in {JobStatus.ERROR, JobStatus.BLOCKED}:
-        _fault(case, "error", job.reason, job.status.value)
+        _fault(case, "error", job.reason, job.status.value, job.remedy)
     elif job.status is JobStatus.SKIPPED:
         SubElement(case, "skipped", {"message": _clean(job.reason)})
 
 
-def _fault(case: Element, tag: str, message: str, kind: str) -> None:
+def _fault(case: Element, tag: str, message: str, kind: str, remedy: str = "") -> None:
     fault = SubElement(case, tag, {"message": _clean(message), "type": kind})
-    fault.text = _clean(message)
+    fault.text = _clean(f"{message}\n{remedy}" if remedy else message)
 
 
 def _properties(parent: Element, values: dict[str, str]) -> None:

@@ -28,6 +28,7 @@ def run_report(run: RunRecord, record_path: str) -> list[RenderableType]:
         for job in run.jobs
         if job.reason and job.status is not JobStatus.PASSED
     ]
+    parts += [Text(f"  {safe_text(job.id)}: {safe_text(job.remedy, 400)}") for job in run.jobs if job.remedy]
     for job in run.jobs:
         parts += [
             Text(f"{metric.status.value.replace('_', ' ')} {safe_text(job.id)}: {safe_text(metric.message, 400)}")

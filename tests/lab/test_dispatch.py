@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
@@ -21,6 +23,8 @@ from harness.lab.scheduler import Plan, Scheduler
 from harness.lab.suite import read_suite
 from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus, RigRecord
 from harness.record.schema import ErrorRecord
+from harness.report.junit import junit_xml
+from harness.report.lab_table import run_report
 from tests.lab import samples
 from tests.patience import PATIENCE_S
 
@@ -267,3 +271,19 @@ def test_an_error_on_this_side_ends_the_run_and_stops_the_workers(tmp_path: Path
         _run(tmp_path, rigs, count=4, keep_attempt=full_disk)
     assert all(rig.stopped for rig in rigs.values() if rig.seen)
     assert sum(len(rig.seen) for rig in rigs.values()) <= 2
+
+
+def test_the_remedy_of_an_error_goes_along_to_text_and_junit(tmp_path: Path) -> None:
+    attempt = AttemptRecord(
+        number=1, rig="left", status="error", started="", seconds=1.0, error=DEAD.error, exit_code=5
+    )
+    (job,) = _jobs(tmp_path, 1)
+    ended = given_up(JobState(job, [attempt]), "no time", 1, "")
+    assert ended.remedy == "plug it in"
+    run = samples.run(ended)
+    text = StringIO()
+    out = Console(file=text, width=200)
+    for part in run_report(run, "run.json"):
+        out.print(part)
+    assert "plug it in" in text.getvalue()
+    assert "the probe is gone; not tried again: no time\nplug it in" in junit_xml(run).decode()
