@@ -18,7 +18,7 @@ def inject(text: str, twin: Twin) -> None:
     """Put the defect that ``text`` names into the twin. Raises UsageError with the names that there are."""
     name, number = parse_fault(text)
     with twin.turn():
-        _APPLY[name](twin, number)
+        APPLY[name](twin, number)
 
 
 def _protect(twin: Twin, _value: float) -> None:
@@ -91,7 +91,7 @@ def _align_strictly(twin: Twin, _value: float) -> None:
 
 
 #: Name → how it is done.
-_APPLY: dict[str, Apply] = {
+APPLY: dict[str, Apply] = {
     "unpowered": lambda twin, _value: twin.power_off(),
     "probe-busy": _set_probe("busy"),
     "probe-old-firmware": _set_probe("old_firmware"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.board.twin_faults import FAULTS
 from harness.cli.main import main
 from harness.deadline import Deadline
 from harness.errors import DoesNotFitError, ProbeError, UsageError
@@ -16,7 +17,7 @@ from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.rig.opening import RigOptions, open_rig
 from harness.sim import desk
-from harness.sim.injection import inject
+from harness.sim.injection import APPLY, inject
 from tests.patience import patient
 
 from .bare_metal import BOARDS, twin_board
@@ -295,3 +296,7 @@ def test_a_defect_that_cannot_be_is_bad_usage(text: str, probe_of: Callable) -> 
     with pytest.raises(UsageError) as caught:
         inject(text, desk.twin(probe.probe_uid))
     assert text.partition("=")[0] in caught.value.message
+
+
+def test_every_fault_that_may_be_named_can_be_put_in() -> None:
+    assert set(APPLY) == set(FAULTS)
