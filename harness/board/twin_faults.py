@@ -27,7 +27,7 @@ FAULTS: dict[str, Fault] = {
     "needs-reset": Fault("the target answers only under reset"),
     "reset-stuck": Fault("the reset line is not connected"),
     "flash-bit": Fault("a byte of flash programs as 0", "offset of the byte"),
-    "dead-sector": Fault("erasing a sector does nothing", "its number"),
+    "dead-sector": Fault("a sector is worn: it neither erases nor holds", "its number"),
     "flash-busy": Fault("the flash controller is busy for ever"),
     "flash-locked": Fault("the flash controller does not unlock"),
     "protected": Fault("read-out protection is on"),
@@ -48,17 +48,33 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+#: Positions and counts that may be 0; with any other, 0 would be no defect.
+_FROM_ZERO = {"dead-sector", "flash-bit", "unplug-after"}
+
+
 def parse_fault(text: str) -> tuple[str, float]:
-    """(name, number); 0 for a fault without one. Raises UsageError with the names that there are."""
-    name, _, value = text.partition("=")
+    """(name, number); 0 for a fault without one. Raises UsageError with the names that there are, or the numbers that
+    the fault takes."""
+    name, equals, value = text.partition("=")
     name = name.strip()
     fault = FAULTS.get(name)
     if fault is None:
         raise UsageError(f"there is no fault {quoted(name)}", remedy=f"faults: {', '.join(sorted(FAULTS))}")
+    if not fault.value:
+        if equals:
+            raise UsageError(f"fault {name} takes no number, here {quoted(value)}", remedy=f"write {name}")
+        return name, 0.0
     try:
-        number = float(int(value, 0) if "." not in value else float(value)) if fault.value else 0.0
-    except ValueError as exc:
+        number = float(int(value, 0) if "." not in value else float(value))
+    except (ValueError, OverflowError) as exc:
         raise UsageError(f"fault {name} needs a number: {fault.value}", remedy=f"write {name}=N") from exc
-    if not math.isfinite(number) or number < 0 or (name == "clock" and number == 0):
-        raise UsageError(f"fault {name}={value}: {fault.value} cannot be that", remedy=f"write {name}=N, N positive")
+    if not _fits(name, number):
+        wanted = "0 or more" if name in _FROM_ZERO else "positive"
+        raise UsageError(f"fault {name}={value}: {fault.value} cannot be that", remedy=f"write {name}=N, N {wanted}")
     return name, number
+
+
+def _fits(name: str, number: float) -> bool:
+    if not math.isfinite(number) or number < 0 or (number == 0 and name not in _FROM_ZERO):
+        return False
+    return name == "clock" or number.is_integer()

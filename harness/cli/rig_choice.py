@@ -15,6 +15,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
 
     from harness.board.catalogue import load_board
     from harness.board.record import HardwareBoard
+    from harness.board.twin_faults import parse_fault
     from harness.errors import UsageError
     from harness.rig.opening import rig_for
 
@@ -31,5 +32,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
             remedy="give them to harness sim serve there",
             code="rig.remote_twin",
         )
+    for text in options["faults"]:
+        parse_fault(text)
     entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
     return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])

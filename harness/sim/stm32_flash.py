@@ -7,6 +7,7 @@ Operations finish at once, unless `stuck_busy`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable
 
 from harness.sim.bus import Memory
@@ -24,7 +25,7 @@ class FlashFaults:
     def __init__(self) -> None:
         self.stuck_busy = False
         self.refuse_unlock = False
-        self.dead_sectors: set[int] = set()  # erase does nothing
+        self.dead_sectors: set[int] = set()  # erase does nothing, and what is programmed does not hold
         self.stuck_bits: dict[int, int] = {}  # offset → bits that always program as 0
         self.on_operation: Callable[[], None] = lambda: None
 
@@ -61,6 +62,8 @@ class FlashArray:
         for stuck, bits in self.faults.stuck_bits.items():
             if offset <= stuck < offset + size:
                 value &= ~(bits << (8 * (stuck - offset)))
+        if self.faults.dead_sectors and bisect_right(self.starts, offset) - 1 in self.faults.dead_sectors:
+            value = (1 << (8 * size)) - 1
         view = self.memory.view
         kept = int.from_bytes(view[offset : offset + size], "little") & value
         view[offset : offset + size] = kept.to_bytes(size, "little")

@@ -149,6 +149,26 @@ def test_a_sector_that_does_not_erase_is_found_by_the_read_back(probe_of: Callab
     assert "0x08000000 (sector 0)" in caught.value.message
 
 
+@pytest.mark.parametrize("name", ["nucleo-f446re", "nrf52840dk"])
+def test_a_sector_that_does_not_hold_is_found_on_a_blank_flash_too(name: str, probe_of: Callable) -> None:
+    probe = probe_of(name, "dead-sector=0")
+    with pytest.raises(ProbeError) as caught:
+        probe.flash(image_for(name), soon())
+    assert caught.value.code == "flash.verify_failed"
+    assert "(sector 0)" in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["no-such", "drop=0", "silent=4"])
+def test_a_defect_that_cannot_be_is_told_before_the_model_is_read(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    arguments = ["gone.tflite", "--board", "sim:nucleo-f446re", "--sim-fault", text, "--results", str(results)]
+    assert main(["sweep", *arguments]) == 2
+    assert f"fault {text.partition('=')[0]}" in capsys.readouterr().err.replace('"', "")
+    assert not results.exists()
+
+
 def test_a_controller_that_stays_locked_is_told_with_its_state(probe_of: Callable) -> None:
     probe = probe_of("nucleo-f446re", "flash-locked")
     with pytest.raises(ProbeError) as caught:
@@ -290,7 +310,22 @@ def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:
         saved_firmware.load(kept)
 
 
-@pytest.mark.parametrize("text", ["clock=0", "drop=-1", "garbage=1.0e999", "flash-bit=x", "drop", "no-such"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "clock=0",
+        "drop=-1",
+        "garbage=1.0e999",
+        "flash-bit=x",
+        "drop",
+        "no-such",
+        "drop=0",
+        "garbage=0",
+        "silent=4",
+        "silent=",
+        "drop=1.5",
+    ],
+)
 def test_a_defect_that_cannot_be_is_bad_usage(text: str, probe_of: Callable) -> None:
     probe = probe_of("nucleo-f446re")
     with pytest.raises(UsageError) as caught:
