@@ -19,7 +19,7 @@ def test_an_arena_of_400_kb_on_the_f746_is_refused_with_a_table() -> None:
     assert error.exit_code == ExitCode.RESULT_BAD
     for words in ("400,000", "stack and its guard", ".data + .bss", "dtcm+sram1+sram2 has", "327,680"):
         assert words in error.message
-    assert "the largest arena that fits is 316096 bytes, in dtcm+sram1+sram2" in error.remedy
+    assert "the largest arena that fits is 316,096 bytes, in dtcm+sram1+sram2" in error.remedy
 
 
 def test_the_size_that_is_said_to_fit_fits(build_fake: Builder) -> None:

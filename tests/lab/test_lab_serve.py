@@ -112,7 +112,8 @@ def test_a_rig_that_is_served_is_nobody_elses(
     ("arguments", "text"),
     [
         (("nobody",), 'no rig "nobody"'),
-        (("near", "here", "--probe-port", "5555"), "cannot share one port"),
+        (("near", "near", "--probe-port", "5555"), "2 rigs cannot share one port"),
+        (("near", "here"), "here is the host board"),
         (("--lab", "gone.yaml"), "gone.yaml"),
     ],
 )
