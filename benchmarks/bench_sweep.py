@@ -1,9 +1,9 @@
 """A minimum by the plan-guided sweep against the naive way (build and flash for every size), on the same twin.
 
 Runs with the TFLM library that is registered (or named by HARNESS_TFLM); without one it is left out. The object cache
-is warm for both. Outside build and flash the wall time of the guided sweep is the harness's own work (the processor time
-of its thread), the emulation (that of the twin's thread), and waiting of both, in which pyOCD's pause of 0.1 s after each
-reset counts.
+is warm for both. Outside build and flash the wall time of the guided sweep is the harness's own work (the processor
+time of its thread), the emulation (that of the twin's thread), and waiting of both, in which pyOCD's pause of 0.1 s
+after each reset counts.
 """
 
 from __future__ import annotations
