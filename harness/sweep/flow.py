@@ -123,6 +123,7 @@ def _measure(session: Session, series: TrialSeries) -> None:
     wanted = session.request.runs_on(session.timing) and session.hello.can(Capability.MEASURE)
     if wanted and series.measured:
         if session.request.strategy is Strategy.REFLASH:
+            session.progress.stage("flash")
             session.restore_program()
         digest = int(series.measured.output_digest, 16)
         session.draft.timing = measure_session(session, series.ample_bytes, digest, series.result().min_bytes)

@@ -85,8 +85,8 @@ def compare_without_reuse(session: Session, arena_bytes: int, output_digest: int
     if differing is not None:
         session.progress.stage("no reuse: the outputs differ")
         seen = vectors[: differing + 1]
-        ours = Traced(session.bench, session.program.image, arena_bytes, seen)
-        theirs = Traced(bench, baseline.program.image, run.trial.arena_bytes, seen)
+        ours = Traced(session.bench, arena_bytes, seen)
+        theirs = Traced(bench, run.trial.arena_bytes, seen)
         difference, detail = locate(session, ours, theirs)
     return NoReuseRecord(
         EQUAL if differing is None else DIFFERENT,

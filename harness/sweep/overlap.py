@@ -11,7 +11,6 @@ from harness.deadline import Deadline
 from harness.device.bench import Bench
 from harness.errors import DeviceError, HarnessError
 from harness.model.graph import Model, Operator, SubGraph, Tensor
-from harness.probe.protocol import FlashImage
 from harness.record.schema import OperatorDifferenceRecord, OverwrittenRecord
 from harness.sweep.session import Session
 from harness.sweep.vectors import Vector, run_vector
@@ -23,10 +22,9 @@ _STRIPPED = "this TFLM was built with TF_LITE_STRIP_ERROR_STRINGS and says nothi
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A firmware that can be flashed and traced: in ``arena_bytes``, the last of ``vectors`` after the others."""
+    """A firmware to trace while it is on the board: in ``arena_bytes``, the last of ``vectors`` after the others."""
 
     bench: Bench
-    image: FlashImage
     arena_bytes: int
     vectors: Sequence[Vector]
 
@@ -59,7 +57,7 @@ def locate(session: Session, ours: Traced, theirs: Traced) -> tuple[OperatorDiff
     try:
         right, made = theirs.digests(session.deadline)
         session.progress.stage("no reuse: flash")
-        session.flashes += session.rig.probe.flash(ours.image, session.deadline)
+        session.restore_program()
         session.progress.stage("no reuse: the first operator that differs")
         found, _ = ours.digests(session.deadline)
         return first_difference(

@@ -114,7 +114,6 @@ class Session:
 
     def restore_program(self) -> None:
         """Put the session's own program back on the board, after others were on it."""
-        self.progress.stage("flash")
         self.flashes += self.rig.probe.flash(self.program.image, self.deadline)
 
     def run_ample(self) -> tuple[TrialRun, int]:
