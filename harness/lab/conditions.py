@@ -33,6 +33,11 @@ _MUST_EQUAL = {
 }
 
 
+def comparable_by(kind: Kind) -> tuple[str, ...]:
+    """The fields that must be equal for numbers of this kind to be comparable."""
+    return _MUST_EQUAL[kind]
+
+
 def trend_conditions(kind: Kind) -> tuple[str, ...]:
     """What must be equal within one trend of this kind: as for a baseline, but for the TFLM commit, which a trend is
     there to follow."""

@@ -139,6 +139,35 @@ def test_a_rigs_noise_is_its_own(store: HistoryStore) -> None:
     assert store.past_values("right", "kws", "invoke_cycles", conditions) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "here", "there"),
+    [
+        ("caches", "icache on, dcache on", "icache off, dcache off"),
+        ("clock_hz", 216_000_000, None),
+        ("clock_hz", None, 216_000_000),
+        ("interpreter", "plain", "recording"),
+    ],
+)
+def test_noise_is_that_of_the_same_conditions(store: HistoryStore, name: str, here: object, there: object) -> None:
+    """However many newer results there are under others."""
+    job = samples.job()
+    for number, value in enumerate([here, *([there] * 40)]):
+        conditions = structs.replace(job.conditions, **{name: value})
+        store.add_run(samples.run(run_id=f"run-{number}"))
+        store.add_result(
+            f"run-{number}",
+            structs.replace(samples.job(number=number), conditions=conditions),
+            samples.sweep(number),
+        )
+    mine = structs.replace(job.conditions, **{name: here})
+    assert store.past_values("left", "kws", "invoke_cycles", mine) == [1000]
+    (one, other) = series_of(store, "kws", ["invoke_cycles"])
+    assert [(series.conditions, len(series.points)) for series in (one, other)] == [
+        (((name, here),), 1),
+        (((name, there),), 40),
+    ]
+
+
 def test_two_processes_may_open_and_write_at_once(place: str) -> None:
     failures: list[BaseException] = []
 
@@ -204,10 +233,15 @@ def test_an_old_history_is_migrated_and_keeps_its_rows(tmp_path: Path) -> None:
         for n in names
     ]
     old.execute(f"INSERT INTO results VALUES ({', '.join('?' * len(names))})", row)
+    told = {"icache_enabled": "True", "dcache_enabled": "False", "flash_wait_states": "5", "clock_hz": "216000000"}
+    old.executemany("INSERT INTO environments VALUES ('r/kws', ?, ?)", told.items())
+    old.execute(f"INSERT INTO results VALUES ({', '.join('?' * len(names))})", ["r/silent", *row[1:]])
     old.commit()
     old.close()
     store = HistoryStore.open(str(path))
-    assert store.estimate_errors("kws") == [("harness plan", "", "", "", 500, 512)]
+    assert store.estimate_errors("kws") == [("harness plan", "", "", "", 500, 512)] * 2
+    _, rows = store.database.query("SELECT caches FROM results ORDER BY result_id")
+    assert rows == [("icache on, dcache off, 5 wait states",), ("",)]
     store.close()
     assert sqlite3.connect(path).execute("SELECT version FROM harness_schema").fetchall() == [(VERSION,)]
 

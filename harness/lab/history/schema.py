@@ -20,6 +20,27 @@ CREATE TABLE results (
   stack_used_bytes BIGINT, allocate_cycles BIGINT, invoke_cycles BIGINT, record_path TEXT NOT NULL)
 """
 
+
+def _fact(name: str, told: str) -> str:
+    """SQL for a fact of a result's environment as ``, told``, or an empty text where the device did not tell it."""
+    return f"COALESCE((SELECT ', ' || {told} FROM {_ENVIRONMENT} AND e.name = '{name}'), '')"
+
+
+def _switch(name: str, title: str) -> str:
+    return _fact(name, f"CASE e.value WHEN 'True' THEN '{title} on' ELSE '{title} off' END")
+
+
+_ENVIRONMENT = "environments e WHERE e.result_id = results.result_id"
+#: As ``conditions_of`` words them.
+_CACHES = " || ".join(
+    (
+        _switch("icache_enabled", "icache"),
+        _switch("dcache_enabled", "dcache"),
+        _switch("flash_accelerator_enabled", "flash accelerator"),
+        _fact("flash_wait_states", "e.value || ' wait states'"),
+    )
+)
+
 #: Version n is reached by MIGRATIONS[n - 1].
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -42,6 +63,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO estimates (result_id, tool, estimated_bytes) SELECT result_id, 'harness plan', planned_min_bytes "
         "FROM results WHERE planned_min_bytes IS NOT NULL",
         "CREATE INDEX results_by_rig ON results (rig, model, created)",
+    ),
+    (
+        "ALTER TABLE results ADD COLUMN caches TEXT NOT NULL DEFAULT ''",
+        # what was recorded before: the device had told it
+        f"UPDATE results SET caches = SUBSTR({_CACHES}, 3)",
     ),
 )
 VERSION = len(MIGRATIONS)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.estimates import Estimate
-from harness.lab.conditions import conditions_of, trend_conditions
+from harness.lab.conditions import comparable_by, conditions_of, trend_conditions
 from harness.lab.history.database import Database, open_database
 from harness.lab.history.schema import migrate
 from harness.lab.metrics import METRICS, Number
@@ -22,7 +22,7 @@ _COLUMNS = {
     "results": [
         *("result_id", "run_id", "job_id", "created", "model", "model_sha256", "board", "rig", "probe_uid"),
         *("kernels", "tflm_commit", "toolchain", "optimise", "interpreter", "timing", "clock_hz", "arena_region"),
-        *("inputs", "step_bytes", "build_id", "status", "reason", "attempts", "seconds", "record_path"),
+        *("caches", "inputs", "step_bytes", "build_id", "status", "reason", "attempts", "seconds", "record_path"),
         *METRICS,
     ],
     "trials": ["result_id", "number", "arena_bytes", "outcome", "reason", "seconds", "attempts"],
@@ -90,23 +90,21 @@ class HistoryStore:
     def past_values(self, rig: str, model: str, metric: str, conditions: ConditionsRecord) -> list[Number]:
         """The rig's values of passed jobs under the same conditions, newest first."""
         assert metric in METRICS
-        same = {
-            name: getattr(conditions, name)
-            for name in ("kernels", "tflm_commit", "toolchain", "optimise", "timing", "arena_region", "inputs")
-        }
-        where = " AND ".join(f"{name} = :{name}" for name in same)
-        # "IS NOT DISTINCT FROM" is not in every SQLite: the clock is compared by hand
+        same = {name: getattr(conditions, name) for name in comparable_by(METRICS[metric].kind)}
+        # "IS NOT DISTINCT FROM" is not in every SQLite
+        where = " AND ".join(f"{name} IS NULL" if same[name] is None else f"{name} = :{name}" for name in same)
+        known = {name: value for name, value in same.items() if value is not None}
         _, rows = self.database.query(
-            f"SELECT {metric}, clock_hz FROM results WHERE rig = :rig AND model = :model AND {where} "
+            f"SELECT {metric} FROM results WHERE rig = :rig AND model = :model AND {where} "
             f"AND status IN ('passed', 'flaky') AND {metric} IS NOT NULL ORDER BY created DESC LIMIT {_PAST_VALUES}",
-            {"rig": rig, "model": model, **same},
+            {"rig": rig, "model": model, **known},
         )
-        return [value for value, clock_hz in rows if clock_hz == conditions.clock_hz]
+        return [row[0] for row in rows]
 
     def points(self, model: str, metric: str, *, board: str = "", kernels: str = "", last: int = 2000) -> list[Point]:
         """The last results of a model, oldest first, with the conditions that a trend of the metric depends on."""
         assert metric in METRICS
-        names = [name for name in trend_conditions(METRICS[metric].kind) if name in _COLUMNS["results"]]
+        names = trend_conditions(METRICS[metric].kind)
         conditions, parameters = ["model = :model"], {"model": model, "last": last}
         for name, wanted in (("board", board), ("kernels", kernels)):
             if wanted:
