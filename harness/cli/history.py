@@ -30,7 +30,7 @@ _TABLES = click.Choice(["results", "runs", "trials", "operators", "environments"
 @click.option("--kernels", default="", help="Only this kernel set.")
 @click.option("--last", type=click.IntRange(1), default=2000, show_default=True, help="So many results at most.")
 @click.option("--plot", is_flag=True, help="Draw each series as blocks.")
-@click.option("--plot-file", type=_PATH, help="Draw the first series into an .svg or .png file.")
+@click.option("--plot-file", type=_PATH, help="Draw every series into an .svg or .png file.")
 @click.option("--export", "export_path", type=_PATH, help="Write a table as .csv or .parquet.")
 @click.option("--table", type=_TABLES, default="results", show_default=True, help="The table of --export.")
 @click.option("--import", "imports", multiple=True, type=_PATH, help="Take in a run's folder or a sweep's record.")
@@ -112,7 +112,7 @@ def _show_model(store: HistoryStore, model: str, options: dict[str, Any], as_jso
         )
     errors = estimate_errors(store, model)
     if options["plot_file"]:
-        _draw(model, found[0], options["plot_file"])
+        _draw(model, found, options["plot_file"])
     if as_json:
         series = [_series_values(one) for one in found]
         from dataclasses import asdict
@@ -145,14 +145,10 @@ def _series_values(series: Series) -> dict[str, Any]:
 
 
 def _print_series(model: str, series: Series, *, plot: bool) -> None:
-    from harness.lab.conditions import titled
     from harness.report.history_report import sparkline
 
-    rig = f" on {series.rig}" if series.rig else ""
     unit = series.metric.unit
-    told = "".join(f", {titled(name, safe_text(str(value or '')))}" for name, value in series.conditions)
-    head = f"{safe_text(model)}, {series.board}{rig}, {series.kernels}{told}"
-    print(f"{head}: {series.metric.name} ({series.metric.title})")
+    print(f"{_title(model, series)} ({series.metric.title})")
     commits = series.by_commit()
     if len(commits) > _SHOWN_COMMITS:
         print(f"  {len(commits) - _SHOWN_COMMITS} earlier TFLM commits: --json")
@@ -167,6 +163,15 @@ def _print_series(model: str, series: Series, *, plot: bool) -> None:
     if plot:
         values = series.values
         print(f"  {sparkline(values)}  {min(values):,} … {max(values):,} {unit}")
+
+
+def _title(model: str, series: Series) -> str:
+    """What tells the series from every other one."""
+    from harness.lab.conditions import titled
+
+    rig = f" on {series.rig}" if series.rig else ""
+    told = "".join(f", {titled(name, safe_text(str(value or '')))}" for name, value in series.conditions)
+    return f"{safe_text(model)}, {series.board}{rig}, {series.kernels}{told}: {series.metric.name}"
 
 
 def _newest(series: list[Series], errors: list[EstimateErrors]) -> list[EstimateErrors]:
@@ -184,11 +189,18 @@ def _print_errors(errors: list[EstimateErrors]) -> None:
         )
 
 
-def _draw(model: str, series: Series, path: Path) -> None:
+def _draw(model: str, found: list[Series], path: Path) -> None:
     from harness.report.drawing import write_drawing
-    from harness.report.history_report import picture
+    from harness.report.history_report import Panel, picture
 
-    labels = [f"{point.created} {point.tflm_commit[:12]}: {point.value:,}" for point in series.points]
-    title = f"{safe_text(model)}: {series.metric.name} on {series.board} ({series.kernels})"
-    changes = [change.index for change in series.changes()]
-    write_drawing(picture(title, series.values, labels, changes, series.metric.unit), path)
+    panels = [
+        Panel(
+            _title(model, series),
+            series.values,
+            [f"{point.created} {point.tflm_commit[:12]}: {point.value:,}" for point in series.points],
+            [change.index for change in series.changes()],
+            series.metric.unit,
+        )
+        for series in found
+    ]
+    write_drawing(picture(f"{safe_text(model)}: history", panels), path)

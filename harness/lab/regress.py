@@ -35,6 +35,7 @@ from harness.lab.selection import Expression, Shard
 from harness.lab.suite import Suite, SuiteError, baselines_folder, read_suite
 from harness.lab.upgrade import upgrades
 from harness.record.lab_run import ConditionsRecord, JobRecord, JobStatus, RigRecord, RunRecord
+from harness.units import quoted
 
 #: Rigs of the host board where no lab file says otherwise: it is only a process, but it uses a core.
 _MAX_HOST_RIGS = 4
@@ -89,7 +90,7 @@ def prepare(request: RegressRequest) -> Prepared:
         raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
     lab = find_lab(request.lab_path)
-    notes = () if request.tflm else _absent_folder(suite, baselines)
+    notes = (*_absent_rigs(suite, request, lab), *(() if request.tflm else _absent_folder(suite, baselines)))
     rigs = rigs_for(lab, jobs)
     guessed = frozenset(rig.name for rig in rigs if lab is None or rig not in lab.rigs)
     return Prepared(request, suite, tuple(jobs), rigs, baselines, guessed, notes)
@@ -103,6 +104,17 @@ def _require_boards(suite: Suite, request: RegressRequest) -> None:
                 load_board(target.board, request.boards_dirs)
     except UnknownBoardError as exc:
         raise SuiteError(f"{request.suite_path}: boards: {exc.message}", remedy=exc.remedy) from exc
+
+
+def _absent_rigs(suite: Suite, request: RegressRequest, lab: Lab | None) -> tuple[str, ...]:
+    """A note for each rig that the suite names and this lab does not have: another lab's, or misspelt. The places of a
+    coordinator are not known yet."""
+    if request.coordinator:
+        return ()
+    names = [rig.name for rig in lab.rigs] if lab else []
+    has = f"it has {', '.join(names)}" if lab else "there is no lab.yaml"
+    wanted = dict.fromkeys(target.rig for target in suite.targets if target.rig and target.rig not in names)
+    return tuple(f"boards of the suite: this lab has no rig {quoted(rig)}; {has}" for rig in wanted)
 
 
 def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -145,6 +147,18 @@ def baselines_folder(suite: Suite, suite_path: Path, results: Path) -> Path:
     return Path(os.path.normpath(suite_path.parent / suite.baselines.folder))
 
 
+def _absent_boards(suite: Suite, at: int, model: ModelEntry) -> Iterator[tuple[str, str]]:
+    """Boards of a model's own list that the suite does not run on: such a model would silently run on fewer."""
+    places = [str(target.board or target.rig) for target in suite.targets]
+    for name in model.boards or ():
+        if name not in places:
+            near = difflib.get_close_matches(name, places, n=1) or places
+            yield (
+                f"$.models[{at}].boards",
+                f"the suite's boards have no {quoted(name)}; they have {', '.join(map(quoted, near))}",
+            )
+
+
 def _problems(suite: Suite) -> list[tuple[str, str]]:
     """What the types cannot say: (place, text)."""
     found: list[tuple[str, str]] = []
@@ -156,6 +170,7 @@ def _problems(suite: Suite) -> list[tuple[str, str]]:
     for at, model in enumerate(suite.models):
         measured.append((f"$.models[{at}].measure", model.measure or ()))
         tolerances.append((f"$.models[{at}].tolerances", model.tolerances))
+        found += _absent_boards(suite, at, model)
     for where, names in (*measured, *((where, tuple(known)) for where, known in tolerances)):
         unknown = [name for name in names if name not in METRICS]
         if unknown:

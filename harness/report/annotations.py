@@ -22,7 +22,7 @@ def github_lines(run: RunRecord) -> list[str]:
     """Workflow commands, one a line. Escaped are % CR LF, and : and , in properties (docs.github.com)."""
     return [
         f"::{_LEVELS[job.status]} file={_property(run.suite_path)},title={_property(_title(job))}::"
-        + _data(safe_text(job.reason, 2000))
+        + _data("\n".join(safe_text(text, 2000) for text in (job.reason, job.remedy) if text))
         for job in run.jobs
         if job.status in _LEVELS
     ]
@@ -32,7 +32,9 @@ def gitlab_quality(run: RunRecord) -> list[dict[str, Any]]:
     """Entries of a code quality report (docs.gitlab.com: code quality, custom tool)."""
     return [
         {
-            "description": f"{_title(job)}: {safe_text(job.reason, 500)}",
+            "description": "; ".join(
+                safe_text(text, 500) for text in (f"{_title(job)}: {job.reason}", job.remedy) if text
+            ),
             "check_name": f"harness-{job.status.value}",
             "fingerprint": hashlib.sha256(f"{job.id}\0{job.status.value}".encode(errors="replace")).hexdigest(),
             "severity": _SEVERITIES[_LEVELS[job.status]],

@@ -28,9 +28,11 @@ def markdown(run: RunRecord) -> str:
     lines += [f"- {_text(note)}" for note in run.notes]
     worse = [job for status in ORDER[:-1] for job in run.jobs if job.status is status]
     if worse:
-        lines += ["", "| job | rig | status | reason |", "|---|---|---|---|"]
+        lines += ["", "| job | rig | status | reason | what to do |", "|---|---|---|---|---|"]
         lines += [
-            f"| {_text(job.id)} | {_text(job.rig or '–')} | {job.status.value} | {_text(job.reason)} |" for job in worse
+            f"| {_text(job.id)} | {_text(job.rig or '–')} | {job.status.value} | {_text(job.reason)} "
+            f"| {_text(job.remedy)} |"
+            for job in worse
         ]
     rows = [_row(job, metric) for job in run.jobs for metric in job.metrics]
     if rows:

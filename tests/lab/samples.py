@@ -72,6 +72,7 @@ def job(
     metrics: tuple[MetricRecord, ...] = (),
     commit: str = "aaa",
     reason: str = "",
+    remedy: str = "",
 ) -> JobRecord:
     error = ErrorRecord("link.silent", "no answer", "check the cable")
     bad = AttemptRecord(number=1, rig="right", status="error", started=time_text(number), seconds=1.0, error=error)
@@ -86,6 +87,7 @@ def job(
         kernels="cmsis_nn",
         status=status,
         reason=reason,
+        remedy=remedy,
         rig=rig,
         seconds=2.0,
         metrics=metrics,

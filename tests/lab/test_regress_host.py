@@ -211,6 +211,40 @@ def test_a_misspelt_board_is_refused_before_anything_runs(folder: Path, name: st
     assert not (folder / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("lab", "has"),
+    [
+        ("rigs: [{name: here, board: host}, {name: there, board: host}]\n", "it has here, there"),
+        ("", "there is no lab"),
+    ],
+)
+def test_a_rig_that_this_lab_does_not_have_is_told(folder: Path, lab: str, has: str) -> None:
+    if lab:
+        (folder / "lab.yaml").write_text(lab)
+    (folder / "s.yaml").write_text(
+        "name: s\nmodels: [{path: examples/hello.tflite}]\nboards: [{rig: here}, {rig: heer}]\n"
+    )
+    done = _harness(folder, "regress", "s.yaml", "--json")
+    run = _document(done)
+    assert f'no rig "heer"; {has}' in run["notes"][-1]
+    assert [job["status"] for job in run["jobs"]] == (["passed", "skipped"] if lab else ["skipped", "skipped"])
+    assert done.returncode == (0 if lab else 5)
+
+
+def test_what_to_do_about_an_error_is_in_the_record_and_on_the_terminal(folder: Path) -> None:
+    model = folder / "examples" / "hello.tflite"
+    model.write_bytes(model.read_bytes()[:700])
+    (folder / "s.yaml").write_text("name: s\nmodels: [{path: examples/hello.tflite}]\nboards: [host]\n")
+    (job,) = _document(_harness(folder, "regress", "s.yaml", "--json"))["jobs"]
+    assert (job["status"], job["exit_code"]) == ("error", 2)
+    remedy = job["remedy"]
+    assert remedy == job["attempts"][-1]["error"]["remedy"] != ""
+    done = _harness(folder, "regress", "s.yaml", "--markdown", "r.md", "--ci", "github", "--fresh")
+    assert remedy in " ".join(done.stdout.split())
+    assert remedy in (folder / "r.md").read_text().replace("\\", "")
+    assert f"%0A{remedy}" in done.stdout
+
+
 def test_a_lab_file_takes_neither_the_host_nor_the_twins_away(folder: Path) -> None:
     """Both are on every computer: one rig for each that the lab does not list, under a name that is free."""
     (folder / "lab.yaml").write_text(

@@ -112,6 +112,8 @@ def test_a_shard_that_is_none_is_refused(text: str) -> None:
         ("vision/*.tflite", "**/kws.tflite", 'both called "kws"'),
         ('"vision/*.tflite", ', '"vision/*.tflite", name: x, ', "matches 2 files"),
         ("name: night", "name: night\nretries: -1", "retries"),
+        ("boards: [nucleo-f746zg]", "boards: [nucleo-f746zh]", 'no "nucleo-f746zh"; they have "nucleo-f746zg"'),
+        ("boards: [nucleo-f746zg]", "boards: [left, x]", 'no "x"; they have "host", "nucleo-f746zg", "left"'),
     ],
 )
 def test_what_a_suite_must_not_say_is_named(suite_path: Path, old: str, new: str, message: str) -> None:

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from harness.record.lab_run import JobStatus, MetricStatus, RunRecord
 from harness.report.annotations import github_lines, gitlab_quality
-from harness.report.history_report import picture, sparkline
+from harness.report.drawing import Rect
+from harness.report.history_report import Panel, picture, sparkline
 from harness.report.junit import junit_xml
 from harness.report.lab_markdown import markdown
 from harness.report.lab_table import run_report
@@ -26,7 +27,9 @@ def _everything() -> RunRecord:
         samples.job(
             "cat", metrics=(good,), status=JobStatus.FLAKY, reason="attempt 1 on right: link.silent: no answer"
         ),
-        samples.job("dog", status=JobStatus.ERROR, rig="right", reason="link.silent: no answer"),
+        samples.job(
+            "dog", status=JobStatus.ERROR, rig="right", reason="link.silent: no answer", remedy="check the cable"
+        ),
         samples.job("cow", status=JobStatus.BLOCKED, rig="", reason="every rig for it is benched"),
         samples.job("pig", status=JobStatus.SKIPPED, rig="", reason="no rig has a nucleo-f746zg"),
         samples.job("hen", metrics=(good, samples.metric("stack_used_bytes", MetricStatus.NOT_MEASURED))),
@@ -114,6 +117,18 @@ def test_annotations_have_the_level_of_their_status() -> None:
     )
 
 
+def test_every_report_says_what_to_do() -> None:
+    run = _everything()
+    assert "| error | link.silent: no answer | check the cable |" in markdown(run)
+    (line,) = [line for line in github_lines(run) if "dog" in line]
+    assert line.endswith("::link.silent: no answer%0Acheck the cable")
+    (entry,) = [entry for entry in gitlab_quality(run) if "dog" in entry["description"]]
+    assert entry["description"].endswith(" on right: link.silent: no answer; check the cable")
+    parsed = junitparser.JUnitXml.fromstring(junit_xml(run))
+    (fault,) = next(case for suite in parsed for case in suite if case.name == "dog.job").result
+    assert (fault.message, fault.text) == ("link.silent: no answer", "link.silent: no answer\ncheck the cable")
+
+
 def test_a_run_without_jobs_is_a_valid_document() -> None:
     SCHEMA.validate(junit_xml(samples.run()).decode())
     assert markdown(samples.run()).startswith("## Lab run night: no jobs")
@@ -128,6 +143,11 @@ def test_sparkline(values: list[int], blocks: str | None) -> None:
 
 
 def test_a_picture_marks_the_changes() -> None:
-    drawing = picture("kws", [10, 10, 20], ["a", "b", "c"], [2], "B")
-    assert sum(getattr(shape, "dashed", False) for shape in drawing.shapes) == 1
-    assert [shape.tip for shape in drawing.shapes if hasattr(shape, "tip")] == ["a", "b", "c"]
+    steps = Panel("arena", [10, 10, 20], ["a", "b", "c"], [2], "B")
+    level = Panel("cycles", [7, 7], ["d", "e"], [], "counts")
+    drawing = picture("kws", [steps, level])
+    dashed = [shape for shape in drawing.shapes if getattr(shape, "dashed", False)]
+    assert [(line.y1, line.y2) for line in dashed] == [(50, 280)]
+    assert [shape.tip for shape in drawing.shapes if isinstance(shape, Rect)] == ["a", "b", "c", "d", "e"]
+    assert drawing.height == 640
+    assert all(320 < shape.y < 640 for shape in drawing.shapes if isinstance(shape, Rect) and shape.tip in "de")
