@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from harness.cli.interrupts import terminated_as_interrupted
 from harness.errors import ExitCode, HarnessError, InternalError, was_interrupted
 from harness.units import safe_text
 
@@ -45,7 +46,8 @@ def run(command: click.Command, argv: Sequence[str] | None = None) -> int:
     _require_streams()
     _configure_logging(verbosity, debug)
     try:
-        return _invoke(command, arguments)
+        with terminated_as_interrupted():
+            return _invoke(command, arguments)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _interrupted(as_json="--json" in options)
     except BrokenPipeError:

@@ -146,8 +146,9 @@ def test_a_killed_scheduler_leaves_no_process_behind(folder: Path) -> None:
     wait_until(lambda: not any(map(is_alive, killed.children)), "the workers end with their scheduler")
 
 
-def test_ctrl_c_ends_the_workers_and_the_next_run_goes_on(folder: Path) -> None:
-    interrupted = _signalled(signal.SIGINT, ENDED, 1, folder)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_the_workers_and_the_next_run_goes_on(folder: Path, number: signal.Signals) -> None:
+    interrupted = _signalled(number, ENDED, 1, folder)
     told = interrupted.done.stderr
     assert interrupted.done.returncode == 130, told
     assert "the same command goes on" in told

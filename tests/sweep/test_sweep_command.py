@@ -229,6 +229,7 @@ def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path,
     assert result["measured"]["used_bytes"] == result["plan"]["arena"]["used_bytes"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("name", "needle", "count", "finished"),
     [
@@ -238,13 +239,13 @@ def test_kill_9_loses_no_finished_trial_and_the_next_run_goes_on(tmp_path: Path,
     ],
     ids=["in the first model", "in the second model", "while a record is written"],
 )
-def test_ctrl_c_is_130_and_every_record_that_is_on_disk_is_in_the_document(
-    tmp_path: Path, name: str, needle: str, count: int, finished: int
+def test_an_interruption_is_130_and_every_record_that_is_on_disk_is_in_the_document(
+    tmp_path: Path, name: str, needle: str, count: int, finished: int, number: signal.Signals
 ) -> None:
     results = tmp_path / "results"
     models = [HELLO, *[str(EXAMPLES / "kws.tflite")] * 3]
     arguments = [*COMMAND[3:], "--results", str(results), *models]
-    done = Signalled(signal.SIGINT, name, needle, count, tmp_path / "children", *arguments, timeout=PATIENCE_S).done
+    done = Signalled(number, name, needle, count, tmp_path / "children", *arguments, timeout=PATIENCE_S).done
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
     document = json.loads(done.stdout)

@@ -31,7 +31,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM if request.param else signal.SIGINT)
         assert process.wait(timeout=PATIENCE_S) == 0
         process.stdout.close()
 
