@@ -96,6 +96,15 @@ def rig_for(board: Board, name: str | None = None) -> RigEntry | None:
     return fitting[0] if fitting else None
 
 
+def require_rig(board: Board, entry: RigEntry | None = None) -> None:
+    """Look whether a board on the desk is there, before minutes are spent on its firmware: what ``open_rig`` would say
+    after them. Raises ProbeError, UsageError."""
+    if board.kind == "hardware":
+        from harness.rig.hardware import probe_uid
+
+        probe_uid(_with_chip(board), entry or rig_for(board))
+
+
 def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.sim.host.board import HostBoard
 

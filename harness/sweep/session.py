@@ -20,7 +20,7 @@ from harness.model.graph import Model, joint_sha256
 from harness.model.reader import read_model
 from harness.plan.arena import ArenaPlan
 from harness.plan.shared import SharedPlan, plan_models
-from harness.rig.opening import OpenRig, RigOptions, open_rig
+from harness.rig.opening import OpenRig, RigOptions, open_rig, require_rig
 from harness.sweep import evidence
 from harness.sweep.agreement import OutputComparison
 from harness.sweep.ample import ample_failure, ample_run, ample_sizes, tflm_log
@@ -142,6 +142,7 @@ def open_session(request: SweepRequest, progress: Progress, draft: Draft) -> Ite
     draft.inputs = inputs.source
     progress.stage("plan")
     plan = _plan(models, firmware, request, draft)
+    require_rig(board, request.rig)
     progress.stage("build")
     program = firmware.program(models[0], plan.min_exact_bytes if plan else _UNPLANNED_BYTES, models[1:])
     with open_rig(board, rig_options(request, firmware.interpreter, program.rtt_address)) as rig:

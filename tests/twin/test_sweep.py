@@ -18,13 +18,14 @@ from harness.errors import DeviceError
 from harness.probe.protocol import FlashImage
 from harness.record.schema import SweepRecord
 from harness.rig.opening import RigOptions, open_rig
-from harness.sweep.flow import measure_model
-from harness.sweep.request import BuildChoice, Strategy
+from harness.sweep.flow import keep_record, measure_model, sweep_model
+from harness.sweep.request import BuildChoice, SilentProgress, Strategy, SweepRequest
 from harness.units import align_up
 from tests.host_board.presence import needs_host_board
 from tests.patience import PATIENCE_S, patient
 
 from .bare_metal import BOARDS, twin_board
+from .conftest import small_model
 
 USED = 3 * 64 + 256 + 2 * 16
 MINIMUM = USED + 24 * 7
@@ -231,6 +232,27 @@ def test_after_the_naive_way_the_ample_firmware_is_put_back_and_timed(sweep: Cal
     assert record.timing is not None and record.timing.minimum is not None and record.search is not None
     assert record.timing.minimum.arena_bytes == record.search.min_bytes
     assert record.timing.ample.runs == record.timing.minimum.runs == 2
+
+
+class _Stages(SilentProgress):
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def stage(self, text: str) -> None:
+        self.seen.append(text)
+
+
+def test_a_board_that_is_not_there_is_told_before_its_firmware_is_built(
+    fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_TFLM", str(fake_library))
+    (tmp_path / "small.tflite").write_bytes(small_model("a small model"))
+    board = "nucleo-f746zg"
+    rig = RigEntry(name="desk", board=board, probe="066AFF00000000000000NOBODY")
+    stages = _Stages()
+    record = keep_record(sweep_model(SweepRequest(tmp_path / "small.tflite", board, rig=rig, results=tmp_path), stages))
+    assert record.error is not None and record.error.code == "probe.absent"
+    assert stages.seen == ["read", "check", "plan"]
 
 
 def test_variants_are_built_and_recorded(sweep: Callable[..., SweepRecord]) -> None:
