@@ -212,8 +212,12 @@ def _compile(units: list[_Unit], tools: Toolchain, deadline: Deadline, cwd: Path
     # The slow ones (TFLM's headers) first, so that they do not end up alone at the end.
     missing.sort(key=lambda unit: unit.source.name not in {"session.cc", "op_resolver.cc", "sizes.cc"})
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-        for future in [pool.submit(_compile_one, unit, tools, deadline, cwd) for unit in missing]:
-            future.result()
+        try:
+            for future in [pool.submit(_compile_one, unit, tools, deadline, cwd) for unit in missing]:
+                future.result()
+        except BaseException:  # an error, or Ctrl-C: what has not been begun is not begun any more
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _compile_one(unit: _Unit, tools: Toolchain, deadline: Deadline, cwd: Path) -> None:
