@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import TypeVar
 
 
 class ExitCode(IntEnum):
@@ -33,6 +36,9 @@ class HarnessError(Exception):
         self.message = message
         self.remedy = remedy
         self.code = code or self.default_code
+
+
+E = TypeVar("E", bound=HarnessError)
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:
@@ -124,3 +130,18 @@ class InternalError(HarnessError):
     """Something that was not foreseen: a bug of this tool, told as one, without ending the work on other models."""
 
     default_code = "internal"
+
+
+def cannot_serve(kind: type[E], exc: OSError, code: str, *, port: int, host: str = "") -> E:
+    """A server that could not be opened: because of its address, or its port."""
+    number = exc.errno or 0
+    if host and (number == errno.EADDRNOTAVAIL or number < 0):  # negative: of the resolver, which knows no such name
+        return kind(
+            f"cannot serve on {host}: it is no address of this computer",
+            remedy="--host takes one of its addresses, or 0.0.0.0 for all",
+            code=code,
+        )
+    reason = os.strerror(number) if number > 0 else str(exc)
+    return kind(
+        f"cannot serve on TCP port {port}: {reason}", remedy="name another port, or 0 for a free one", code=code
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.errors import ProbeError
+from harness.errors import ProbeError, cannot_serve
 from harness.probe.session import find_probe, import_pyocd
 from harness.probe.trouble import Place, translate
 
@@ -24,11 +24,7 @@ class ProbeServer:
         try:
             self._server: Any = DebugProbeServer(session, probe, port, local_only)
         except OSError as exc:
-            raise ProbeError(
-                f"cannot serve on TCP port {port}: {exc.strerror}",
-                remedy="name another port, or 0",
-                code="lab.port_taken",
-            ) from exc
+            raise cannot_serve(ProbeError, exc, "lab.port_taken", port=port) from exc
         except Exception as exc:  # pyOCD raises many types
             raise translate(exc, place) from exc
         self._server.start()

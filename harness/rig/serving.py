@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from harness.board.catalogue import SIM_PREFIX, load_hardware_board
 from harness.board.lab_file import RigEntry
 from harness.deadline import Deadline
-from harness.errors import HarnessError, LinkError
+from harness.errors import HarnessError, LinkError, cannot_serve
 from harness.link.serial_link import SerialLink
 from harness.link.serial_server import SerialServer
 from harness.probe.server import ProbeServer
@@ -87,11 +87,7 @@ class SerialBridge:
             self._server = SerialServer(request.serial_port, host=request.host)
         except OSError as exc:
             self._link.close()
-            raise LinkError(
-                f"cannot serve on TCP port {request.serial_port}: {exc.strerror}",
-                remedy="name another port, or 0",
-                code="lab.port_taken",
-            ) from exc
+            raise cannot_serve(LinkError, exc, "lab.port_taken", port=request.serial_port, host=request.host) from exc
         self.url = self._server.url
         self._closed = threading.Event()
         self._threads = [threading.Thread(target=turn, daemon=True) for turn in (self._to_client, self._to_board)]

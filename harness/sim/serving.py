@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.board.record import HardwareBoard
-from harness.errors import ProbeError
+from harness.errors import ProbeError, cannot_serve
 from harness.link.serial_server import SerialServer
 from harness.sim import desk
 from harness.sim.injection import inject
@@ -37,7 +37,7 @@ class ServedTwin:
         try:
             line = SerialServer(request.serial_port, host=request.host, rfc2217=request.rfc2217)
         except OSError as exc:
-            raise _taken(request.serial_port, exc) from exc
+            raise cannot_serve(ProbeError, exc, "sim.port_taken", port=request.serial_port, host=request.host) from exc
         self.serial_url = line.url
         twin = Twin(request.board, endpoint=line, pace=request.pace)
         self._uid = desk.plug(request.board, twin=twin)
@@ -64,16 +64,10 @@ class ServedTwin:
         try:
             server = DebugProbeServer(session, probe, request.probe_port, self._local)
         except OSError as exc:
-            raise _taken(request.probe_port, exc) from exc
+            raise cannot_serve(ProbeError, exc, "sim.port_taken", port=request.probe_port) from exc
         server.start()
         return server
 
     def close(self) -> None:
         self._server.stop()
         desk.unplug(self._uid)
-
-
-def _taken(port: int, exc: OSError) -> ProbeError:
-    return ProbeError(
-        f"cannot serve on TCP port {port}: {exc.strerror}", remedy="name another port, or 0", code="sim.port_taken"
-    )

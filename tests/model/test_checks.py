@@ -256,6 +256,23 @@ def test_types_without_a_kernel_are_refused_by_their_kind(
     only(built(make), code)
 
 
+@pytest.mark.parametrize(
+    ("operator", "kind", "remedy"),
+    [
+        ("FLOOR_MOD", TensorType.INT32, "cast to the types that TFLM takes, or rewrite the FLOOR_MOD"),
+        ("FLOOR_MOD", I16, "cast to the types that TFLM takes, or rewrite the FLOOR_MOD"),  # its kernel is for float
+        ("NOT_EQUAL", I16, "convert with full int8 quantisation (representative dataset, TFLITE_BUILTINS_INT8)"),
+    ],
+)
+def test_int8_quantisation_is_advised_only_where_it_helps(operator: str, kind: TensorType, remedy: str) -> None:
+    def make(g: Graph) -> None:
+        y = g.tensor("y", (1, 4), BOOL if operator == "NOT_EQUAL" else kind)
+        g.operator(operator, [g.input((1, 4), kind), g.input((1, 4), kind)], [y])
+        g.output(y)
+
+    assert only(built(make), "type.unsupported").remedy == remedy
+
+
 def test_a_float_tensor_between_int8_operators_is_refused() -> None:
     """litert_add_quantized_int8: TFLM computes 20 and -108 where LiteRT says 30, without an error."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -55,6 +56,29 @@ def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
     with serial.serial_for_url(served["port"] + patience, baudrate=115200, timeout=PATIENCE_S) as port:
         port.write(b"ab")
         assert port.read_until(b"aaabbb").endswith(b"aaabbb")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--host", "203.0.113.7"), "cannot serve on 203.0.113.7: it is no address of this computer"),
+        (("--host", "nobody.invalid"), "cannot serve on nobody.invalid: it is no address of this computer"),
+        (("--serial-port", "{taken}"), "cannot serve on TCP port {taken}: Address already in use"),
+        (("--probe-port", "{taken}"), "cannot serve on TCP port {taken}: Address already in use"),
+    ],
+)
+def test_an_address_or_a_port_that_cannot_be_had_is_told(options: tuple[str, str], message: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        arguments = [text.format(taken=port) for text in options]
+        done = subprocess.run(
+            [*HARNESS, "sim", "serve", "--board", "nucleo-f446re", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    assert done.returncode == 5
+    assert done.stderr.startswith(f"error: {message.format(taken=port)}\n"), done.stderr
 
 
 def test_a_probe_server_that_is_not_there_is_told_as_such(tmp_path: Path, firmware_dir: Path) -> None:

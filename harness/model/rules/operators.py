@@ -219,7 +219,12 @@ def _types(
     message = f"{have} → {gives}; TFLM takes {kernel.text}"
     if found is Match.COUNT:
         return finding("operator.inputs", scope.at(operator), message)
-    return finding(_type_code(scope, operator, inputs, outputs), scope.at(operator), message)
+    code, remedy = _type_code(scope, operator, inputs, outputs), ""
+    quantisable = {int(TensorType.FLOAT32), int(TensorType.INT16)} & {*input_types, *output_types}
+    if code == "type.unsupported" and not (quantisable and "INT8" in kernel.text):
+        # quantisation leaves other whole numbers as they are, and brings no kernel that is not there
+        remedy = f"cast to the types that TFLM takes, or rewrite the {operator.name}"
+    return finding(code, scope.at(operator), message, remedy)
 
 
 def _type_code(scope: Scope, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str:

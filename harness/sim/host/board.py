@@ -95,7 +95,11 @@ class HostBoard:
         while not line.endswith(b"\n"):
             ready, _, _ = select.select([stdout], [], [], min(deadline.remaining_s, _START_TIMEOUT_S))
             if not ready:
-                raise ProbeError("the host board's process does not answer", remedy="run again", code="probe.timeout")
+                raise ProbeError(
+                    "the host board's process did not answer in time",
+                    remedy="give it more: --timeout, or run again when the computer is less busy",
+                    code="probe.timeout",
+                )
             piece = os.read(stdout.fileno(), 65536)
             if not piece:
                 raise self._died()
