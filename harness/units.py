@@ -30,6 +30,11 @@ def format_bytes(count: int) -> str:
     return f"{count:,}"
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 flash``, ``1,234 rows``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def format_size(count: int) -> str:
     """``12936`` → ``"12,936 B (12.6 KiB)"``: exact, with a human second form."""
     if abs(count) < 1024:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UsageError
-from harness.units import parse_size, safe_lines, with_headroom
+from harness.units import counted, parse_size, safe_lines, with_headroom
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,9 @@ def test_a_message_keeps_its_own_lines_and_nothing_else() -> None:
         "  arena  1\\x1b[31m",
         "  has  2",
     ]
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 flashes"), (1, "1 flash"), (1234, "1,234 flashes")])
+def test_things_are_counted_in_words(count: int, text: str) -> None:
+    assert counted(count, "flash", "flashes") == text
+    assert counted(1, "row") == "1 row" and counted(2, "row") == "2 rows"

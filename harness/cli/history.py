@@ -10,7 +10,7 @@ import click
 
 from harness.cli.regress import history_place
 from harness.errors import UsageError
-from harness.units import quoted, safe_text
+from harness.units import counted, quoted, safe_text
 
 if TYPE_CHECKING:
     from harness.lab.history.series import EstimateErrors, Series
@@ -54,7 +54,7 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
         from harness.lab.history.frame import export
 
         rows = export(place, options["export_path"], options["table"])
-        print(json.dumps(_document(written=rows)) if as_json else f"{rows} rows in {options['export_path']}")
+        print(json.dumps(_document(written=rows)) if as_json else f"{counted(rows, 'row')} in {options['export_path']}")
         return
     store = HistoryStore.open(place)
     try:
@@ -63,7 +63,7 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
 
             count = import_paths(store, options["imports"])
             if model is None:
-                print(json.dumps(_document(imported=count)) if as_json else f"{count} results are in {place}")
+                print(json.dumps(_document(imported=count)) if as_json else f"{counted(count, 'result')} in {place}")
                 return
         if options["estimate_files"]:
             from harness.estimates import read_estimates

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from harness.units import safe_text
+from harness.units import counted, safe_text
 
 
 @click.group()
@@ -112,7 +112,7 @@ def serve(
             if as_json:
                 print(json.dumps({"rigs": msgspec.to_builtins(entries)}), flush=True)
             else:
-                print(f"{len(entries)} rigs are served; for lab.yaml on the other side:\n", file=sys.stderr)
+                print(f"{counted(len(entries), 'rig')} served; for lab.yaml on the other side:\n", file=sys.stderr)
                 print(lab_yaml(entries), end="", flush=True)
             threading.Event().wait()
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ import click
 
 from harness.cli.finite import FiniteRange
 from harness.errors import UsageError
-from harness.units import safe_text
+from harness.units import counted, safe_text
 
 if TYPE_CHECKING:
     from harness.lab.job import Job
@@ -140,7 +140,7 @@ class Console:
         """The run goes on from an earlier one."""
         with self._lock:
             self._done += jobs
-        self._say(f"goes on from {run_id}: {jobs} of {self._total} jobs are done")
+        self._say(f"goes on from {run_id}: {jobs} of {counted(self._total, 'job')} done")
 
     def _say(self, text: str) -> None:
         """A whole line at once: rigs speak at the same time."""
@@ -171,7 +171,7 @@ def _print_list(prepared: Prepared, as_json: bool) -> None:
         rigs = ", ".join(row["rigs"]) or "no rig"
         problem = f"  {safe_text(row['problem'])}" if row["problem"] else ""
         print(f"{row['id']}{tags}  ({rigs}){problem}")
-    print(f"{len(rows)} jobs, {len(prepared.rigs)} rigs", file=sys.stderr)
+    print(f"{counted(len(rows), 'job')}, {counted(len(prepared.rigs), 'rig')}", file=sys.stderr)
 
 
 def _write_reports(run: RunRecord, options: dict[str, Any]) -> None:

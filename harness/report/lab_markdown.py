@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
-from harness.units import safe_text
+from harness.units import counted, safe_text
 
 #: Worst first.
 ORDER = (
@@ -23,7 +23,9 @@ def markdown(run: RunRecord) -> str:
     """What needs a look first, then every number."""
     counts = ", ".join(f"{run.count(status)} {status.value}" for status in ORDER if run.count(status))
     lines = [f"## Lab run {_text(run.suite)}: {counts or 'no jobs'}", ""]
-    lines.append(f"{_text(run.run_id)}, {run.seconds:.0f} s on {len(run.rigs)} rigs, harness {run.harness_version}")
+    lines.append(
+        f"{_text(run.run_id)}, {run.seconds:.0f} s on {counted(len(run.rigs), 'rig')}, harness {run.harness_version}"
+    )
     lines += [f"- rig **{_text(rig.name)}** was benched: {_text(rig.benched)}" for rig in run.rigs if rig.benched]
     lines += [f"- {_text(note)}" for note in run.notes]
     worse = [job for status in ORDER[:-1] for job in run.jobs if job.status is status]

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
 from harness.report.upgrade_table import upgrade_report
-from harness.units import safe_text
+from harness.units import counted, safe_text
 
 STYLES = {
     JobStatus.PASSED: "green",
@@ -41,7 +41,8 @@ def run_report(run: RunRecord, record_path: str) -> list[RenderableType]:
         if rig.benched:
             parts.append(Text(f"rig {rig.name}: benched: {safe_text(rig.benched, 400)}", style="red"))
         else:
-            parts.append(Text(f"rig {rig.name} ({rig.board}): {rig.jobs} jobs, {rig.attempts} attempts{used}"))
+            did = f"{counted(rig.jobs, 'job')}, {counted(rig.attempts, 'attempt')}"
+            parts.append(Text(f"rig {rig.name} ({rig.board}): {did}{used}"))
     parts += [Text(safe_text(note, 400), style="yellow") for note in run.notes]
     parts.append(Text(f"{counts(run)} in {run.seconds:.1f} s; record: {record_path}"))
     return parts

@@ -14,7 +14,7 @@ from harness.report.arena_snippet import arena_snippet
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
-from harness.units import format_bytes, format_size, safe_lines, safe_text
+from harness.units import counted, format_bytes, format_size, safe_lines, safe_text
 
 #: How an agreement of the reconciliation is put.
 _AGREEMENT = {
@@ -97,8 +97,8 @@ def _minimum_lines(record: SweepRecord) -> Iterator[str]:
         return
     count = len(search.trials)
     resumed = f", {search.resumed_trials} of them from an earlier run" if search.resumed_trials else ""
-    flashes = "1 flash" if search.flashes == 1 else f"{search.flashes} flashes"
-    done = f"{count} trial{'s' if count != 1 else ''}{resumed}, {flashes}, {record.seconds:.1f} s"
+    flashes = counted(search.flashes, "flash", "flashes")
+    done = f"{counted(count, 'trial')}{resumed}, {flashes}, {record.seconds:.1f} s"
     if search.min_bytes is None:
         yield f"no minimum: {done}"
         return
@@ -117,8 +117,8 @@ def _why(trial: TrialRecord) -> str:
 
 
 def _no_reuse_line(compared: NoReuseRecord) -> str:
-    count = f"{compared.vectors} inferences" if compared.vectors > 1 else "1 inference"
-    flashes = "1 flash" if compared.flashes == 1 else f"{compared.flashes} flashes"
+    count = counted(compared.vectors, "inference")
+    flashes = counted(compared.flashes, "flash", "flashes")
     without_plan = ", and without the model's offline plan" if compared.offline_plan_removed else ""
     if compared.verdict == "not_run":
         return f"not compared with a run without reuse of memory: {safe_text(compared.detail, 500)}"

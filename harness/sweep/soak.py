@@ -25,7 +25,7 @@ from harness.sweep.constancy import (
 from harness.sweep.measuring import does_not_work
 from harness.sweep.session import Session
 from harness.trial import Outcome, Reason, Trial
-from harness.units import align_up, format_size
+from harness.units import align_up, counted, format_size
 from harness.wire import messages as wire
 
 #: Runs of one request: as many counts as the firmware keeps (session.cc, kSamples), so that each can be looked at.
@@ -119,8 +119,9 @@ class Soak:
             done, of = self.runs / spec.runs, f"{self.runs:,} of {spec.runs:,} runs"
         else:
             done, of = self.seconds / (60 * spec.minutes), f"{self.runs:,} runs, {self.seconds / 60:.1f} minutes"
+        boots = counted(len(self.chunks), "boot")
         left = f", {_duration(self.seconds * (1 - done) / done)} left" if done > 0 else ""
-        self.session.progress.stage(f"soak in {format_size(self.arena_bytes)}: {of}, {len(self.chunks)} boots{left}")
+        self.session.progress.stage(f"soak in {format_size(self.arena_bytes)}: {of}, {boots}{left}")
 
     def record(self) -> SoakRecord:
         first = self.chunks[0] if self.chunks else None

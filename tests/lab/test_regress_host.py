@@ -125,7 +125,7 @@ def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path, jo
     run = _document(done)
     assert run["run_id"] == journal.parent.name
     assert run["resumed_jobs"] == len(finished)
-    assert f"goes on from {journal.parent.name}: {len(finished)} of 4 jobs are done" in done.stderr
+    assert f"goes on from {journal.parent.name}: {len(finished)} of 4 jobs done" in done.stderr
     assert len(run["jobs"]) == 4
     assert all(job["status"] == "passed" for job in run["jobs"])
     told = [line for line in done.stderr.splitlines() if line.startswith("[")]
