@@ -33,11 +33,12 @@ def results_error(path: Path, exc: OSError) -> ResultsError:
 
 
 def record_name(record: SweepRecord) -> str:
-    """``20260102T030405Z-model-board-kernels``: sorted by time, safe on every file system."""
+    """``20260102T030405Z-model-board-kernels`` (no kernels where none were chosen yet): sorted by time, safe on every
+    file system."""
     stamp = re.sub(r"[-:]", "", record.created)
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", record.model_name.replace(".tflite", ""))[:60].strip("._") or "model"
     board = re.sub(r"[^A-Za-z0-9._-]+", "_", record.board)[:60].strip("._") or "board"
-    return f"{stamp}-{stem}-{board}-{record.kernels}"
+    return "-".join(part for part in (stamp, stem, board, record.kernels) if part)
 
 
 def write_record(record: SweepRecord, folder: Path) -> Path:
