@@ -145,7 +145,7 @@ def _series_values(series: Series) -> dict[str, Any]:
 
 
 def _print_series(model: str, series: Series, *, plot: bool) -> None:
-    from harness.report.history_report import sparkline
+    from harness.report.sparkline import sparkline
 
     unit = series.metric.unit
     print(f"{_title(model, series)} ({series.metric.title})")

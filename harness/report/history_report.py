@@ -1,4 +1,4 @@
-"""A series over time: as blocks on a terminal, as a picture."""
+"""Series over time, as a picture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from harness.report.drawing import Drawing, Line, Rect, Text
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 900, 320, 110, 50, 40
 
 
@@ -21,16 +20,6 @@ class Panel:
     labels: Sequence[str]
     changes: Sequence[int]
     unit: str
-
-
-def sparkline(values: Sequence[float], width: int = 72) -> str:
-    """The last ``width`` values, each as a block; equal values are all low."""
-    shown = list(values[-width:])
-    if not shown:
-        return ""
-    low, high = min(shown), max(shown)
-    span = high - low
-    return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1)) if span else 0] for value in shown)
 
 
 def picture(title: str, panels: Sequence[Panel]) -> Drawing:

@@ -10,10 +10,11 @@ from rich.console import Console
 from harness.record.lab_run import JobStatus, MetricStatus, RunRecord
 from harness.report.annotations import github_lines, gitlab_quality
 from harness.report.drawing import Rect
-from harness.report.history_report import Panel, picture, sparkline
+from harness.report.history_report import Panel, picture
 from harness.report.junit import junit_xml
 from harness.report.lab_markdown import markdown
 from harness.report.lab_table import run_report
+from harness.report.sparkline import sparkline
 from tests.lab import samples
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
