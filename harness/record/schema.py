@@ -301,7 +301,8 @@ class EnvironmentRecord(msgspec.Struct, frozen=True):
 
 class ReferenceRecord(msgspec.Struct, frozen=True):
     """``backend`` computed the outputs that the device's were compared with. ``litert_refused``: why LiteRT is not it.
-    ``agreement``: bit_exact | close | different | unknown | self (what was measured is the reference). ``vectors``
+    ``agreement``: bit_exact | close | different | unknown | self (what was measured is the reference). ``unit`` of the
+    differences: steps (of quantised outputs) | values (of float ones), "" where both are among them. ``vectors``
     inferences were compared: several for a model with state, in sequence and each after a reset. ``others`` are further
     references for the same outputs. ``refused``: why this one has no outputs."""
 
@@ -314,6 +315,15 @@ class ReferenceRecord(msgspec.Struct, frozen=True):
     tolerance_steps: float = 1
     others: tuple[ReferenceRecord, ...] = ()
     refused: str = ""
+    unit: str = ""
+
+    @property
+    def largest(self) -> str:
+        """The largest difference in words: ``1 step``, ``0.25``, "" where it is not known."""
+        if self.max_difference is None:
+            return ""
+        steps = " step" if self.max_difference == 1 else " steps"
+        return f"{self.max_difference:g}{steps if self.unit == 'steps' else ''}"
 
 
 class LinkRecord(msgspec.Struct, frozen=True):

@@ -20,11 +20,13 @@ class Agreement(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``max_difference`` is in quantised steps for integer outputs, absolute for floats; over all outputs."""
+    """``max_difference`` is in quantised steps for integer outputs, absolute for floats; over all outputs. ``unit``:
+    steps where all outputs are integers, values where all are floats, "" where both are among them or nothing is."""
 
     agreement: Agreement
     max_difference: float | None = None
     mean_difference: float | None = None
+    unit: str = ""
 
 
 #: One quantised step: kernels round differently (TFLM's and LiteRT's rescaling, CMSIS-NN).
@@ -41,7 +43,8 @@ def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
     means = [c.mean_difference for c in comparisons if c.mean_difference is not None]
     if len(largest) < len(comparisons):
         return Comparison(worst.agreement)
-    return Comparison(worst.agreement, max(largest), sum(means) / len(means))
+    unit = next((c.unit for c in comparisons if c.unit), "")
+    return Comparison(worst.agreement, max(largest), sum(means) / len(means), unit)
 
 
 def compare(
@@ -73,4 +76,6 @@ def compare(
         allowed = tolerance_steps * (FLOAT_TOLERANCE * max(scale, 1e-6) if dtype.startswith("float") else 1)
         close = close and largest <= allowed
         worst, total, count = max(worst, largest), total + float(difference.sum()), count + difference.size
-    return Comparison(Agreement.CLOSE if close else Agreement.DIFFERENT, worst, total / max(1, count))
+    kinds = {"values" if dtype.startswith("float") else "steps" for dtype in dtypes}
+    agreement = Agreement.CLOSE if close else Agreement.DIFFERENT
+    return Comparison(agreement, worst, total / max(1, count), kinds.pop() if len(kinds) == 1 else "")

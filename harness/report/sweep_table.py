@@ -146,9 +146,9 @@ def _reference_line(reference: ReferenceRecord) -> str:
         case "bit_exact":
             words = "the outputs are bit for bit those of"
         case "close":
-            words = f"the outputs differ by at most {reference.max_difference:g} from"
+            words = f"the outputs differ by at most {reference.largest} from"
         case "different":
-            amount = "" if reference.max_difference is None else f" by up to {reference.max_difference:g}"
+            amount = "" if reference.max_difference is None else f" by up to {reference.largest}"
             words = f"THE OUTPUTS DIFFER{amount} from"
         case "self":
             words = "the reference for the outputs is"

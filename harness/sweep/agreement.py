@@ -117,6 +117,7 @@ class OutputComparison:
             worst.mean_difference,
             vectors=len(comparisons),
             tolerance_steps=self._steps,
+            unit=worst.unit,
         )
 
     def _unknown(self, reference: ReferenceRun, litert_refused: str = "") -> ReferenceRecord:
@@ -132,7 +133,7 @@ def require_agreement(reference: ReferenceRecord | None, tolerance_steps: float 
         return
     for one in (reference, *reference.others):
         if one.agreement == Agreement.DIFFERENT.value:
-            by = "" if one.max_difference is None else f" by up to {one.max_difference:g}"
+            by = "" if one.max_difference is None else f" by up to {one.largest}"
             raise HarnessError(
                 f"the outputs differ{by} from those of {one.backend}; {tolerance_steps:g} steps are allowed",
                 remedy="harness check says what TFLM computes otherwise; --kernels reference tells whether an "

@@ -317,4 +317,5 @@ def test_outputs_beyond_the_tolerance_fail_the_sweep_and_keep_what_was_measured(
     assert record.reference.agreement == "different"
     assert record.reference.max_difference is not None
     assert record.reference.max_difference > 2
+    assert f"by up to {record.reference.max_difference:g} steps from" in record.error.message
     assert [other.agreement for other in record.reference.others] == ["different"]
