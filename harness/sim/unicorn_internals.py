@@ -49,15 +49,27 @@ def allow_double_precision(uc: Any) -> None:
     """Let the core execute double-precision instructions. unicorn's Cortex-M7 is the one without; the feature registers
     that its decoder looks at are in the CPU object, which ``uc_struct`` points to. Call it before the program is
     translated. Raises MissingDependencyError where they are not found."""
-    found = set(_feature_registers(int(uc._uch.value)))
+    import unicorn.arm_const as arm
+
+    registers = (arm.UC_ARM_REG_R0, arm.UC_ARM_REG_R1, arm.UC_ARM_REG_R2, arm.UC_ARM_REG_R3)
+    before = [uc.reg_read(register) for register in registers]
+    mark = os.urandom(16)
+    for register, word in zip(registers, struct.unpack("<4I", mark), strict=True):
+        uc.reg_write(register, word)
+    try:
+        found = set(_feature_registers(int(uc._uch.value), mark))
+    finally:
+        for register, word in zip(registers, before, strict=True):
+            uc.reg_write(register, word)
     if len(found) != 1:
         raise _hidden("the feature registers of its FPU")
     ctypes.c_uint32.from_address(found.pop()).value = MVFR0_DOUBLE
 
 
-def _feature_registers(base: int) -> Iterator[int]:
-    """Addresses of MVFR0 in what the words of ``uc_struct`` point to. Memory is read as a file is: what is no pointer
-    is an error there, not a crash."""
+def _feature_registers(base: int, mark: bytes) -> Iterator[int]:
+    """Addresses of MVFR0 in what the words of ``uc_struct`` point to, behind the core's registers, which hold ``mark``:
+    other twins of this process, and what has been freed of earlier ones, lie near by. Memory is read as a file is: what
+    is no pointer is an error there, not a crash."""
     if not _OWN_MEMORY.exists():
         return
     words = struct.unpack(f"<{_STRUCT_SCAN_BYTES // 8}Q", ctypes.string_at(base, _STRUCT_SCAN_BYTES))
@@ -65,9 +77,11 @@ def _feature_registers(base: int) -> Iterator[int]:
     try:
         for address in {word for word in words if 0x10000 < word < 1 << 47}:
             try:
-                at = os.pread(memory, _CPU_SCAN_BYTES, address).find(_SINGLE)
+                window = os.pread(memory, _CPU_SCAN_BYTES, address)
             except OSError:
                 continue
+            core = window.find(mark)
+            at = window.find(_SINGLE, core) if core >= 0 else -1
             if at >= 0:
                 yield address + at
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 
 import pytest
@@ -40,3 +41,26 @@ def test_double_precision_is_the_boards_not_the_cores(name: str) -> None:
 def test_the_catalogue_has_both_kinds() -> None:
     boards = [load_board(name) for name in ("nucleo-f767zi", "nucleo-h743zi", "nucleo-f746zg")]
     assert [board.fpu for board in boards if isinstance(board, HardwareBoard)] == [Fpu.DOUBLE, Fpu.DOUBLE, Fpu.SINGLE]
+
+
+def test_among_many_twins_of_one_process_each_has_its_own_precision() -> None:
+    """Their structures lie side by side, with what is left of those that are closed."""
+    from harness.sim.engine import Engine, Stop
+
+    choice = random.Random(1)
+    alive: list[Engine] = []
+    for _ in range(120):
+        double = choice.random() < 0.5
+        engine = Engine(
+            "cortex-m7" if double else choice.choice(["cortex-m4", "cortex-m7", "cortex-m33"]), double_precision=double
+        )
+        engine.uc.mem_map(CODE, 0x1000)
+        engine.uc.mem_write(CODE, PROGRAM)
+        alive.append(engine)
+        while len(alive) > choice.randrange(1, 12):
+            alive.pop(choice.randrange(len(alive))).close()
+        for other in alive:
+            stop, _ = other.run(CODE, 4)
+            assert stop is (Stop.COUNT if other.double_precision else Stop.UNDEFINED)
+    for engine in alive:
+        engine.close()
