@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 _DHCSR, _RUN_WITHOUT_DEBUG = 0xE000_EDF0, 0xA05F_0000
 _READ_CHUNK = 16384
+#: A firmware of ours has its mark behind the vectors. What remains of one further up says nothing of what is there now;
+#: no chip erases less than this at once.
+_MARK_WITHIN = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class PyOcdProbe:
     """Implements ``Probe``. The session is opened at first use and kept; the core runs free of debug in between.
 
     ``save_to`` is where a firmware that is not ours is kept before it is overwritten; None for labs that do not care.
-    ``own_mark``: bytes that are in every image of ours.
+    ``own_mark``: bytes that every image of ours has behind its vectors.
     """
 
     def __init__(
@@ -226,7 +229,7 @@ class PyOcdProbe:
         with self._step("reading the firmware that is on the board", session):
             data = self._read_flash(session)
             chip_id = int(session.target.read32(self.board.id_code.address))
-        if not data.strip(b"\xff") or (self.own_mark and self.own_mark in data):
+        if not data.strip(b"\xff") or (self.own_mark and self.own_mark in data[:_MARK_WITHIN]):
             return None
         kept = saved_firmware.SavedFirmware(self.board.name, self.probe_uid, chip_id, flash.address, data)
         return saved_firmware.save(kept, self.save_to)

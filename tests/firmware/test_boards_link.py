@@ -8,6 +8,7 @@ from harness.board.catalogue import list_boards, load_hardware_board
 from harness.board.record import Fpu, HardwareBoard
 from harness.firmware.config import Transport
 from harness.firmware.elf import elf_problems, read_elf
+from harness.wire.messages import BOOT_LINE_PREFIX
 from tests.firmware.conftest import Builder, small_model
 
 HARDWARE = [board.name for board in list_boards() if isinstance(board, HardwareBoard) and board.kind == "hardware"]
@@ -33,6 +34,8 @@ def test_the_firmware_links_and_passes_every_check(build_fake: Builder, name: st
     assert image.symbols["g_model"] % 16 == 0
     assert board.flash.address <= image.symbols["g_model"] < board.flash.end
     assert image.segments[0][0] == board.flash.address
+    # beside the vectors: whoever replaces them replaces it
+    assert BOOT_LINE_PREFIX.encode() in image.segments[0][1][:2048]
     assert ("_SEGGER_RTT" in image.symbols) == (transport is Transport.RTT)
 
 

@@ -274,6 +274,21 @@ def test_a_foreign_firmware_is_kept_once_and_can_be_put_back(tmp_path: Path, pro
     assert cells(probe, 1 << 19) == before
 
 
+def test_a_foreign_firmware_is_kept_though_something_of_ours_is_left_further_up(
+    tmp_path: Path, probe_of: Callable
+) -> None:
+    probe = probe_of("nucleo-f446re", save_to=tmp_path, own_mark=b"tflm-harness ")
+    ours = image_for("nucleo-f446re", b"tflm-harness 1.0" + PATTERN * 6 + b"tflm-harness 1.0 board=")
+    probe.flash(ours, soon())
+    with desk.twin(probe.probe_uid).turn() as chip:
+        chip.flash.view[:16384] = b"somebody's program".ljust(16384, b"\xff")
+    before = cells(probe, 1 << 19)
+    assert b"tflm-harness 1.0 board=" in before
+    probe.flash(ours, soon())
+    assert probe.last_flash.saved is not None
+    assert probe.last_flash.saved.read_bytes() == before
+
+
 @pytest.mark.parametrize("keeps_flash", [True, False])
 def test_a_twin_that_keeps_its_flash_has_a_firmware_to_keep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_flash: bool
