@@ -9,13 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "harness"
 
-GROUND = {"bounded_file", "errors", "units", "deadline", "paths", "trial"}
+GROUND = {"bounded_file", "errors", "units", "deadline", "paths", "trial", "interrupts"}
 ROOMS: dict[str, set[str]] = {
     "bounded_file": set(),
     "errors": set(),
     "deadline": set(),
     "paths": set(),
     "trial": set(),
+    "interrupts": set(),
     "units": {"errors"},
     "abi": GROUND,
     "model": GROUND,

@@ -18,8 +18,8 @@ from typing import Any
 
 import click
 
-from harness.cli.interrupts import terminated_as_interrupted
 from harness.errors import ExitCode, HarnessError, InternalError, was_interrupted
+from harness.interrupts import terminated_as_interrupted
 from harness.units import safe_text
 
 #: What a shell reports for a program that died of SIGPIPE: the reader went away.

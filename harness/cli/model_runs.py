@@ -196,8 +196,8 @@ def request_of(path: Path, options: dict[str, Any], number: int = 1, total: int 
 def run_models(requests: list[SweepRequest], job: Job, as_json: bool, done: str) -> int:
     """Run each request, print its record, go on after a failing one; the highest exit code. ``done`` says what the
     models that ended well have: ``a minimum``."""
-    from harness.cli.interrupts import interrupts_held
     from harness.cli.progress import TerminalProgress
+    from harness.interrupts import interrupts_held
     from harness.sweep.flow import keep_record
 
     progress = TerminalProgress(len(requests))

@@ -21,9 +21,8 @@ class RigOptions:
     """``interpreter``: recording or preserve_all, for the host board (elsewhere it is part of the firmware).
     ``transcript`` is the file that the link's traffic is written to. ``rig``: which of the lab's entries; None: the
     only one that fits the board. ``save_to``: where a firmware that is not ours is kept before it is overwritten; None:
-    nowhere. ``own_mark``: bytes that every firmware of ours has behind its vectors.
-    ``rtt_address``: talk through the probe, by the RTT
-    control block there, instead of a serial port."""
+    nowhere. ``own_mark``: bytes that every firmware of ours has behind its vectors. ``rtt_address``: talk through
+    the probe, by the RTT control block there, instead of a serial port."""
 
     interpreter: str = "recording"
     transcript: Path | None = None

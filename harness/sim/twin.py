@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 
 from harness.board.record import HardwareBoard
+from harness.interrupts import interrupts_held
 from harness.sim.chip import Chip
 from harness.sim.cortex_m import State
 from harness.sim.family import build_chip
@@ -66,8 +67,9 @@ class Twin:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Chip]:
-        """Exclusive use of the chip, between two of its instructions. May be nested."""
-        with self._debugger:
+        """Exclusive use of the chip, between two of its instructions. May be nested. Ctrl-C waits until it has ended:
+        in the midst of an access it would leave half of one, and in a callback of unicorn's it would be lost."""
+        with interrupts_held(), self._debugger:
             if self._depth == 0:
                 self._enter_turn()
             self._depth += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -248,6 +249,31 @@ def test_power_that_fails_while_flashing_is_an_error_and_the_next_run_repairs_it
     probe.close()
     probe.flash(image_for("nucleo-f446re"), soon())
     assert cells(probe, 6000) == PATTERN
+
+
+@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("at", [2, 40])
+def test_ctrl_c_within_an_access_to_the_flash_controller_is_not_lost(name: str, at: int, probe_of: Callable) -> None:
+    """It comes in the middle of a store of pyOCD's flash algorithm, that is in a callback of the emulator's. The next
+    run repairs what is half written."""
+    probe = probe_of(name)
+    twin = desk.twin(probe.probe_uid)
+    count_down, really_busy = [at], twin.chip.controller.time_busy
+
+    def busy(*arguments: object) -> object:
+        count_down[0] -= 1
+        if count_down[0] == 0:
+            signal.raise_signal(signal.SIGINT)
+        return really_busy(*arguments)
+
+    twin.chip.controller.time_busy = busy
+    image = image_for(name, PATTERN * 4)
+    with pytest.raises(KeyboardInterrupt):
+        probe.flash(image, soon())
+    assert count_down[0] <= 0
+    probe.close()
+    probe.flash(image, soon())
+    assert cells(probe, len(PATTERN) * 4) == PATTERN * 4
 
 
 def test_an_image_outside_the_flash_is_refused_before_anything_is_opened() -> None:
