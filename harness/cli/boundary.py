@@ -142,11 +142,13 @@ def _usage_error(exc: click.UsageError) -> HarnessError:
 
 def _os_error(exc: OSError) -> HarnessError:
     where = f"{safe_text(str(exc.filename))}: " if exc.filename else ""
-    text = f"{where}{exc.strerror or exc}"
+    text = f"{where}{exc.strerror or str(exc) or type(exc).__name__}"
     if exc.errno == errno.ENOSPC:
         return _coded(text, "free some space on that disk and run again", "disk.full", ExitCode.ENVIRONMENT)
     if exc.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return _coded(text, "choose a place that you may write to", "file.denied", ExitCode.USAGE)
+    if isinstance(exc, ConnectionError | TimeoutError):
+        return _coded(text, "check what is at the other end, and run again", "connection", ExitCode.LINK)
     return _coded(text, "check the path", "file", ExitCode.USAGE)
 
 

@@ -137,7 +137,7 @@ def _climb(
         except ProbeError:
             raise
         except Exception as exc:  # whatever pyOCD and its USB back ends raise
-            last = with_limits(translate(exc, place), board, str(probe.description))
+            last = with_limits(translate(exc, place), board, _description(probe))
             tried.append(f"{rung}: {last.code.partition('.')[2]}")
             log.info("%s: %s failed: %s", place.rig, rung, exc)
             if last.code not in ("probe.no_target", "probe.transfer_fault", "probe.timeout", "probe.failed"):
@@ -166,6 +166,15 @@ def _open(probe: Any, options: dict[str, Any]) -> Any:
         close_session(session)
         raise RuntimeError("No cores were discovered!")
     return session
+
+
+def _description(probe: Any) -> str:
+    """ "" where the probe does not tell any more: a remote one is asked through its connection."""
+    try:
+        return str(probe.description)
+    except Exception as exc:  # the first error counts
+        log.debug("asking for the probe's description: %s", exc)
+        return ""
 
 
 def _shows_lock(session: Any) -> bool:

@@ -35,6 +35,12 @@ def _cause(pattern: str, code: str, text: str, remedy: str) -> _Cause:
 
 _CAUSES = (
     _cause(
+        r"connection (refused|lost|reset|aborted)|broken pipe|timed out.*connect|no route|name or service not known",
+        "probe.remote_unreachable",
+        "the remote probe's server does not answer",
+        "check host and port, and that pyocd server or harness sim serve runs there",
+    ),
+    _cause(
         r"errno 13|access denied|insufficient permissions|permission denied",
         "probe.no_permission",
         "this user may not open the probe",
@@ -63,12 +69,6 @@ _CAUSES = (
         "probe.unknown_target",
         "pyOCD has no description of this chip",
         "name a CMSIS-Pack in the board file (pyocd: pack), or a pyOCD target that is built in",
-    ),
-    _cause(
-        r"connection (refused|lost|reset|aborted)|broken pipe|timed out.*connect|no route|name or service not known",
-        "probe.remote_unreachable",
-        "the remote probe's server does not answer",
-        "check host and port, and that pyocd server or harness sim serve runs there",
     ),
     _cause(
         r"no ack|target not detected|not detected|no cores|unexpected ack|protocol|debug power|idcode",

@@ -84,6 +84,12 @@ def test_a_full_disk_names_the_file_and_the_remedy(capsys: pytest.CaptureFixture
     assert "results/x.json: No space left on device" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("lost", [ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), TimeoutError()])
+def test_a_connection_that_is_lost_is_no_wrong_path(lost: OSError, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(_command(lost), []) == 6
+    assert "path" not in capsys.readouterr().err
+
+
 def test_an_unforeseen_error_is_a_sentence_and_with_debug_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(_command(ValueError("odd\x1b[31m")), []) == 1
     err = capsys.readouterr().err
