@@ -14,7 +14,7 @@ from harness.deadline import Deadline
 from harness.errors import HarnessError, LinkError, cannot_serve
 from harness.link.serial_link import SerialLink
 from harness.link.serial_server import SerialServer
-from harness.probe.server import ProbeServer
+from harness.probe.server import serve_attached
 from harness.rig.hardware import port_finder, probe_uid, serial_url
 from harness.rig.lock import RigLock
 
@@ -57,7 +57,7 @@ class ServedRig:
             self._bridge = SerialBridge(serial_url(uid, rig), board.uart.baud, request, port_finder(uid, rig))
             try:
                 local = request.host in {"127.0.0.1", "localhost"}
-                self._probe = ProbeServer(uid, request.probe_port, local_only=local)
+                self._probe = serve_attached(uid, request.probe_port, local_only=local)
             except BaseException:
                 self._bridge.close()
                 raise

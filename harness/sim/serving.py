@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from harness.board.record import HardwareBoard
 from harness.errors import ProbeError, cannot_serve
 from harness.link.serial_server import SerialServer
+from harness.probe.server import ProbeServer
 from harness.sim import desk
 from harness.sim.injection import inject
 from harness.sim.twin import Twin
@@ -44,30 +44,20 @@ class ServedTwin:
         try:
             for fault in request.faults:
                 inject(fault, twin)
-            self._server: Any = self._serve_probe(request)
+            self._server = self._serve_probe(request)
         except BaseException:
             desk.unplug(self._uid)
             raise
-        # pyOCD's thread notes the port only after it has said that it started; the socket knows it already
-        port = self._server._server.server_address[1]
-        self.probe = f"remote:{request.host}:{port}"
+        self.probe = f"remote:{request.host}:{self._server.port}"
 
-    def _serve_probe(self, request: ServeRequest) -> Any:
-        from pyocd.core.session import Session
-        from pyocd.probe.tcp_probe_server import DebugProbeServer
-
+    def _serve_probe(self, request: ServeRequest) -> ProbeServer:
         from harness.sim.pyocd_plugin import TwinProbe
 
-        probe = TwinProbe(self._uid, request.board)
-        session = Session(probe=None, options={"no_config": True, "project_dir": "."})
-        probe.session = session
         try:
-            server = DebugProbeServer(session, probe, request.probe_port, self._local)
+            return ProbeServer(TwinProbe(self._uid, request.board), request.probe_port, local_only=self._local)
         except OSError as exc:
             raise cannot_serve(ProbeError, exc, "sim.port_taken", port=request.probe_port) from exc
-        server.start()
-        return server
 
     def close(self) -> None:
-        self._server.stop()
+        self._server.close()
         desk.unplug(self._uid)

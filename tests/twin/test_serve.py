@@ -126,3 +126,24 @@ def test_a_server_that_dies_in_a_measurement_is_noticed(raw: list[str], tmp_path
     code = json.loads(told)["results"][0]["error"]["code"]
     assert (code, client.returncode) in {("link.gone", 6), ("probe.remote_unreachable", 5)}, told
     assert time.monotonic() - killed < 25, told
+
+
+def test_one_signal_ends_the_server_whatever_its_clients_wait_for() -> None:
+    """A client held the probe's lock and another one waited for it: the first SIGTERM was without effect."""
+    command = [*HARNESS, "sim", "serve", "--board", "nucleo-f446re", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = int(json.loads(server.stdout.readline())["probe"].rpartition(":")[2])
+            address = ("127.0.0.1", port)
+            with socket.create_connection(address) as holder, socket.create_connection(address) as waiting:
+                holder.sendall(b'{"id": 1, "request": "lock"}\n')
+                assert json.loads(holder.recv(4096)) == {"id": 1, "status": 0}
+                waiting.sendall(b'{"id": 1, "request": "hello", "arguments": [1]}\n{"id": 2, "request": "lock"}\n')
+                assert json.loads(waiting.recv(4096)) == {"id": 1, "status": 0}
+                server.send_signal(signal.SIGTERM)
+                assert server.wait(timeout=PATIENCE_S) == 0
+            with socket.create_server(address):
+                pass
+        finally:
+            server.kill()
