@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from harness.board.record import HardwareBoard
 from harness.bounded_file import read_bounded
 from harness.errors import UsageError
-from harness.firmware.elf import ElfFacts, read_elf
-from harness.units import quoted, safe_text
+from harness.firmware.elf import ElfFacts, Section, read_elf
+from harness.units import counted, quoted, safe_text
 from harness.wire.messages import BOOT_LINE_PREFIX
 
 #: harness::kBuildId and harness::kModelSha256 of build_info.h, as the C++ ABI mangles them, and their sizes.
@@ -93,7 +94,7 @@ def _check_machine(path: Path, raw: bytes, board: HardwareBoard) -> None:
 
 
 def _check_places(path: Path, facts: ElfFacts, board: HardwareBoard) -> None:
-    """A segment that begins elsewhere than in flash is no matter of size."""
+    """Everything that is loaded lies in flash, each at a place of its own."""
     flash = board.flash
     if not facts.segments:
         raise UsageError(
@@ -101,9 +102,9 @@ def _check_places(path: Path, facts: ElfFacts, board: HardwareBoard) -> None:
             remedy="name the ELF that the linker made, with its section headers",
             code="flash.empty",
         )
-    for section in facts.sections:
-        address = section.load_address
-        if address is None or not section.data or flash.address <= address < flash.end:
+    loaded = _loaded(facts)
+    for address, section in loaded:
+        if flash.address <= address < flash.end:
             continue
         memory = next((m for m in board.memories if m.address <= address < m.end), None)
         where = f"to {memory.name}, which is {memory.kind}" if memory else f"where the {board.chip} has no flash"
@@ -114,6 +115,34 @@ def _check_places(path: Path, facts: ElfFacts, board: HardwareBoard) -> None:
             "can be taken out with objcopy --remove-section",
             code="flash.not_in_flash",
         )
+    for address, section in loaded:
+        if (end := address + len(section.data)) > flash.end:
+            raise UsageError(
+                f"{quoted(str(path))}: section {quoted(section.name)} lies at 0x{address:08x} to 0x{end - 1:08x}, "
+                f"{counted(end - flash.end, 'byte')} beyond the flash of the {board.chip}, which ends at "
+                f"0x{flash.end - 1:08x}",
+                remedy="link it with a script of this chip, whose FLASH has this size, or name the right board",
+                code="flash.outside",
+            )
+    _check_overlaps(path, loaded)
+
+
+def _check_overlaps(path: Path, loaded: list[tuple[int, Section]]) -> None:
+    for (first, one), (second, other) in pairwise(loaded):
+        if first + len(one.data) > second:
+            last = first + len(one.data) - 1
+            raise UsageError(
+                f"{quoted(str(path))}: section {quoted(one.name)} (0x{first:08x} to 0x{last:08x}) overlaps "
+                f"section {quoted(other.name)} (0x{second:08x} to 0x{second + len(other.data) - 1:08x})",
+                remedy="check the load addresses (AT>, LMA) in the linker script: each place can hold one section",
+                code="flash.overlap",
+            )
+
+
+def _loaded(facts: ElfFacts) -> list[tuple[int, Section]]:
+    """The sections with contents and their load addresses, in address order."""
+    loaded = ((section.load_address, section) for section in facts.sections if section.data)
+    return sorted(((at, one) for at, one in loaded if at is not None), key=lambda pair: pair[0])
 
 
 def _data(facts: ElfFacts, symbol: str, size_bytes: int) -> bytes:

@@ -37,6 +37,26 @@ def elf(machine: int = _ARM, kind: int = _EXEC, load: int = 0x0800_0000, data: b
     return header + segment + data + names + sections
 
 
+def elf_of(*parts: tuple[int, bytes]) -> bytes:
+    """One with a section and a segment for each part, which are (load address, bytes): ``.s0``, ``.s1`` and so on."""
+    names = b"\0" + b"".join(b".s%d\0" % index for index in range(len(parts))) + b".shstrtab\0"
+    at = 52 + 32 * len(parts)
+    segments = sections = contents = b""
+    for index, (load, data) in enumerate(parts):
+        here = at + len(contents)
+        segments += struct.pack("<8I", 1, here, load, load, len(data), len(data), 5, 4)
+        sections += struct.pack("<10I", 1 + 4 * index, 1, 6, load, here, len(data), 0, 0, 4, 0)
+        contents += data
+    header = struct.pack(
+        "<16sHHIIIIIHHHHHH",
+        b"\x7fELF\1\1\1",
+        *(_EXEC, _ARM, 1, parts[0][0], 52, at + len(contents) + len(names), 0, 52, 32, len(parts), 40),
+        *(len(parts) + 2, len(parts) + 1),
+    )
+    strings = struct.pack("<10I", names.index(b".shstrtab"), 3, 0, 0, at + len(contents), len(names), 0, 0, 1, 0)
+    return header + segments + contents + names + bytes(40) + sections + strings
+
+
 def read(folder: Path, content: bytes) -> FlashableElf:
     path = folder / "some.elf"
     path.write_bytes(content)
@@ -45,6 +65,18 @@ def read(folder: Path, content: bytes) -> FlashableElf:
 
 def test_a_foreign_program_for_the_flash_is_taken_and_not_asked(tmp_path: Path) -> None:
     assert read(tmp_path, elf()) == FlashableElf(((0x0800_0000, _CODE),), foreign="no harness firmware")
+
+
+def test_sections_that_lie_next_to_each_other_do_not_overlap(tmp_path: Path) -> None:
+    parts = ((0x0800_0000, bytes(32)), (0x0800_0020, _CODE), (0x0801_0000, _CODE))
+    assert read(tmp_path, elf_of(*parts)).segments == ((0x0800_0000, bytes(32) + _CODE), (0x0801_0000, _CODE))
+
+
+def test_a_program_is_not_told_to_take_a_smaller_model(tmp_path: Path) -> None:
+    for content in (elf(load=0x080F_FFF0), elf_of((0x0800_0000, _CODE), (0x0800_0000, _CODE))):
+        with pytest.raises(UsageError) as caught:
+            read(tmp_path, content)
+        assert "model" not in caught.value.remedy
 
 
 def test_a_firmware_of_ours_without_symbols_is_told_from_a_foreign_one(tmp_path: Path) -> None:
@@ -66,6 +98,22 @@ def test_a_firmware_of_ours_without_symbols_is_told_from_a_foreign_one(tmp_path:
             'section ".text" is loaded to 0x20010000, to sram1, which is ram',
         ),
         (elf(load=0x9000_0000), "flash.not_in_flash", "loaded to 0x90000000, where the STM32F746ZG has no flash"),
+        (
+            elf(load=0x080F_FFF0),
+            "flash.outside",
+            'section ".text" lies at 0x080ffff0 to 0x0810002f, 48 bytes beyond the flash of the STM32F746ZG, '
+            "which ends at 0x080fffff",
+        ),
+        (
+            elf_of((0x0800_0100, _CODE), (0x0800_0000, bytes(0x101))),
+            "flash.overlap",
+            'section ".s1" (0x08000000 to 0x08000100) overlaps section ".s0" (0x08000100 to 0x0800013f)',
+        ),
+        (
+            elf_of((0x0800_0000, _CODE), (0x0800_0000, _CODE)),
+            "flash.overlap",
+            'section ".s0" (0x08000000 to 0x0800003f) overlaps section ".s1" (0x08000000 to 0x0800003f)',
+        ),
         (elf(data=b""), "flash.empty", "no section with contents"),
         (b"", "flash.no_elf", "it is no ELF (its first bytes are none)"),
         (b":020000040800F2\n", "flash.no_elf", "it is no ELF (its first bytes are 3a 30 32 30)"),
