@@ -17,7 +17,16 @@ from result import Row, run
 from harness.lab.history import load
 from harness.lab.history.store import HistoryStore
 from harness.record.lab_run import ConditionsRecord, JobRecord, JobStatus, RunRecord
-from harness.record.schema import DeviceRecord, MeasuredRecord, ModelIdentity, SearchRecord, SweepRecord, TrialRecord
+from harness.record.schema import (
+    DeviceRecord,
+    MeasuredRecord,
+    ModelIdentity,
+    RunTimesRecord,
+    SearchRecord,
+    SweepRecord,
+    TimingRecord,
+    TrialRecord,
+)
 
 RESULTS = 100_000
 MODELS, BOARDS, COMMITS = 50, 4, 20
@@ -67,11 +76,16 @@ def fill(store: HistoryStore) -> None:
         )
         sweep = msgspec.structs.replace(
             SWEEP,
-            measured=MeasuredRecord(48544, 24272, invoke_cycles=1_000_000 + (number * 7919) % 5000),
+            measured=MeasuredRecord(48544, 24272),
+            timing=_timing(1_000_000 + (number * 7919) % 5000),
             search=SearchRecord(24272 + 16 * (night > 250), 24256, 16, TRIALS, 1, 48544),
             device=DeviceRecord("00" * 16, commit, "cmsis_nn", "plain", "ilp32", "cycles", 65536, 16),
         )
         store.add_result(run_id, job, sweep)
+
+
+def _timing(cycles: int) -> TimingRecord:
+    return TimingRecord("cycles", RunTimesRecord(48544, 1, 10, 10, cycles, cycles, cycles, cycles, cycles, 0.0, "00"))
 
 
 def _time(night: int) -> str:

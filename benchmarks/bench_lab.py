@@ -30,7 +30,16 @@ from harness.lab.run_folder import RunFolder, now_text
 from harness.lab.scheduler import Plan, Scheduler
 from harness.lab.suite import read_suite
 from harness.record.lab_run import AttemptRecord, JobRecord, RunRecord
-from harness.record.schema import DeviceRecord, MeasuredRecord, ModelIdentity, SearchRecord, SweepRecord, TrialRecord
+from harness.record.schema import (
+    DeviceRecord,
+    MeasuredRecord,
+    ModelIdentity,
+    RunTimesRecord,
+    SearchRecord,
+    SweepRecord,
+    TimingRecord,
+    TrialRecord,
+)
 
 JOBS, RIGS = 200, 8
 #: Seconds on a board: flashing 250 KiB, three boots, three trials of a small and of a large model.
@@ -43,7 +52,8 @@ RECORD = SweepRecord(
     board="nucleo-f746zg",
     kernels="cmsis_nn",
     status="ok",
-    measured=MeasuredRecord(48544, 24272, invoke_cycles=1_000_000),
+    measured=MeasuredRecord(48544, 24272),
+    timing=TimingRecord("cycles", RunTimesRecord(48544, 1, 10, 10, *[1_000_000] * 5, 0.0, "00")),
     search=SearchRecord(24272, 24256, 16, TRIALS, 1, 48544),
     device=DeviceRecord("00" * 16, "aaa", "cmsis_nn", "plain", "ilp32", "cycles", 65536, 16),
 )

@@ -49,10 +49,8 @@ def _min_bytes(record: SweepRecord) -> Number | None:
 
 
 def _invoke(record: SweepRecord) -> Number | None:
-    """The median of timed runs; the one Invoke of the ample run where none were timed."""
-    if record.timing:
-        return round(record.timing.ample.median)
-    return record.measured.invoke_cycles if record.measured else None
+    """The median of timed runs. The one Invoke of a trial is none: it is cold, and nobody asked for it."""
+    return round(record.timing.ample.median) if record.timing else None
 
 
 def _unexplained(record: SweepRecord) -> Number | None:

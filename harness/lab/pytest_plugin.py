@@ -37,7 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """What a sweep found. Sizes are bytes; ``record`` holds everything. ``used_bytes`` is arena_used_bytes(), which is
-    not the minimum; ``planned_min_bytes`` is None where there is no plan."""
+    not the minimum; ``planned_min_bytes`` is None where there is no plan, ``invoke_cycles`` (the median of timed runs)
+    where nothing was timed."""
 
     min_bytes: int
     used_bytes: int | None
@@ -73,7 +74,8 @@ def harness_rig(request: pytest.FixtureRequest) -> RigEntry:
 
 @pytest.fixture(scope="session")
 def harness_sweep(request: pytest.FixtureRequest, harness_rig: RigEntry) -> Iterator[SweepFunction]:
-    """``harness_sweep(model, kernels=None, step_bytes=16, seed=1, timeout_s=600)``: the model's `Sweep` on the rig.
+    """``harness_sweep(model, kernels=None, step_bytes=16, seed=1, runs=None, timeout_s=600)``: the model's `Sweep`
+    on the rig. ``runs`` timed Invokes; None: some on a chip or twin, none on the host board.
 
     Relative paths start at pytest's root folder. A model that has no minimum fails the test with the reason. The same
     sweep is run once a session.
@@ -99,6 +101,7 @@ def _sweep(
     kernels: str | None = None,
     step_bytes: int = 16,
     seed: int = 1,
+    runs: int | None = None,
     timeout_s: float = 600.0,
 ) -> SweepRecord:
     from harness.inputs import InputChoice
@@ -111,6 +114,7 @@ def _sweep(
         kernels=kernels,
         inputs=InputChoice(seed),
         step_bytes=step_bytes,
+        runs=runs,
         timeout_s=timeout_s,
         results=results,
         rig=None if rig.board == "host" else rig,

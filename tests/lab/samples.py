@@ -19,8 +19,10 @@ from harness.record.schema import (
     ErrorRecord,
     MeasuredRecord,
     ModelIdentity,
+    RunTimesRecord,
     SearchRecord,
     SweepRecord,
+    TimingRecord,
     TrialRecord,
 )
 
@@ -31,9 +33,14 @@ def time_text(number: int) -> str:
     return (START + timedelta(minutes=number)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+#: What the one cold Invoke of a trial took, as every trial tells it.
+COLD_CYCLES = 9000
+
+
 def sweep(
     number: int = 0, *, min_bytes: int | None = 12936, cycles: int | None = 1000, commit: str = "aaa"
 ) -> SweepRecord:
+    """``cycles``: the median of timed runs; None where nothing was timed."""
     trials = (
         TrialRecord(arena_bytes=32768, outcome="works", used_bytes=10030, seconds=0.1),
         TrialRecord(arena_bytes=12928, outcome="too_small", reason="alloc_failed", seconds=0.1),
@@ -46,12 +53,17 @@ def sweep(
         kernels="cmsis_nn",
         status="ok",
         plan={"arena": {"min_bytes": 12960, "used_bytes": 10032}},
-        measured=MeasuredRecord(arena_bytes=32768, used_bytes=10030, invoke_cycles=cycles),
+        measured=MeasuredRecord(arena_bytes=32768, used_bytes=10030, invoke_cycles=COLD_CYCLES),
+        timing=TimingRecord("cycles", run_times(cycles)) if cycles is not None else None,
         search=SearchRecord(min_bytes, 12928, 16, trials, 1, 32768),
         device=DeviceRecord(
             "00" * 16, commit, "cmsis_nn", "recording", "ilp32", "cycles", 65536, 16, clock_hz=216000000
         ),
     )
+
+
+def run_times(cycles: int) -> RunTimesRecord:
+    return RunTimesRecord(32768, 1, 10, 10, *[cycles] * 5, 0.0, "00")
 
 
 def metric(

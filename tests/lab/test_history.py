@@ -132,6 +132,18 @@ def test_other_tools_estimates_are_held_against_what_was_measured(store: History
     assert errors["rule of thumb", "bbb"].under == 1
 
 
+def test_the_one_cold_invoke_of_a_trial_is_no_time(store: HistoryStore, place: str) -> None:
+    """A suite that measured bytes alone left the first Invoke of a trial in the history, 8 times the median of timed
+    runs: it opened the tolerance of the rig's times."""
+    for number, cycles in enumerate((1000, None, 1001)):
+        store.add_run(samples.run(run_id=f"run-{number}"))
+        store.add_result(f"run-{number}", samples.job(number=number), samples.sweep(number, cycles=cycles))
+    assert load(place).invoke_cycles.isna().tolist() == [False, True, False]
+    assert store.past_values("left", "kws", "invoke_cycles", samples.job().conditions) == [1001, 1000]
+    (series,) = series_of(store, "kws", ["invoke_cycles"])
+    assert series.values == [1000, 1001]
+
+
 def test_a_rigs_noise_is_its_own(store: HistoryStore) -> None:
     _fill(store)
     conditions = samples.job().conditions

@@ -41,6 +41,11 @@ def test_a_team_holds_its_models_against_the_host_board(tmp_path: Path) -> None:
             found = harness_sweep("svdf.tflite")
             assert (found.min_bytes, found.used_bytes, found.unexplained_bytes) == (3328, 2528, 0)
 
+        def test_times_are_those_of_timed_runs(harness_sweep):
+            assert harness_sweep("svdf.tflite").invoke_cycles is None
+            timed = harness_sweep("svdf.tflite", runs=3)
+            assert timed.invoke_cycles == round(timed.record.timing.ample.median) > 0
+
         def test_too_large(harness_sweep):
             assert harness_sweep("svdf.tflite").min_bytes <= 3000
 
@@ -51,11 +56,11 @@ def test_a_team_holds_its_models_against_the_host_board(tmp_path: Path) -> None:
             assert harness_rig.board == "host"
         """,
     )
-    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert "2 failed, 3 passed" in done.stdout, done.stdout + done.stderr
     assert "assert 3328 <= 3000" in done.stdout
     assert "gone.tflite on host: model.unreadable" in done.stdout
-    # asked twice, swept once
-    assert len(list((tmp_path / "results").glob("*.json"))) == 1
+    # swept once, and once more for its times
+    assert len(list((tmp_path / "results").glob("*.json"))) == 2
 
 
 def test_a_rig_is_chosen_by_name(tmp_path: Path) -> None:
