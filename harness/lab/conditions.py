@@ -21,7 +21,10 @@ _TITLES = {
     "caches": "caches",
     "inputs": "inputs",
     "step_bytes": "step of the search",
+    "model_sha256": "model file",
 }
+#: Digits of a hash in a title.
+_TITLED_HASH = 12
 #: A baseline is kept for each of these; another one is another baseline, not a change.
 KEY = ("kernels", "tflm_commit", "toolchain")
 #: What else must be equal for a number of each kind.
@@ -39,14 +42,14 @@ def comparable_by(kind: Kind) -> tuple[str, ...]:
 
 
 def trend_conditions(kind: Kind) -> tuple[str, ...]:
-    """What must be equal within one trend of this kind: as for a baseline, but for the TFLM commit, which a trend is
-    there to follow."""
-    return tuple(name for name in _MUST_EQUAL[kind] if name != "tflm_commit")
+    """What must be equal within one trend of this kind: the model file, and what a baseline needs, but for the TFLM
+    commit, which a trend is there to follow."""
+    return ("model_sha256", *(name for name in _MUST_EQUAL[kind] if name != "tflm_commit"))
 
 
 def titled(name: str, value: object) -> str:
-    """A condition in words: ``step of the search 64``."""
-    return f"{_TITLES[name]} {_text(value)}"
+    """A condition in words: ``step of the search 64``. Of a hash its beginning tells enough."""
+    return f"{_TITLES[name]} {_text(value)[:_TITLED_HASH] if name == 'model_sha256' else _text(value)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from harness.record.lab_run import (
 from harness.record.schema import ErrorRecord, SweepRecord
 from harness.units import safe_text
 
-#: (rig, job, metric, conditions) → the rig's earlier values, newest first.
+#: (rig, job, metric, conditions) → the rig's earlier values, oldest first.
 PastValues = Callable[[str, Job, str, ConditionsRecord], Sequence[Number]]
 
 

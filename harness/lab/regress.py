@@ -321,7 +321,7 @@ def _past(store: HistoryStore | None) -> PastValues:
     def values(rig: str, job: Job, metric: str, conditions: ConditionsRecord) -> Sequence[Number]:
         if store is None or METRICS[metric].kind is not Kind.TIMING:
             return ()
-        return store.past_values(rig, job.model.name, metric, conditions)
+        return store.past_values(rig, job.model.name, job.model.sha256, metric, conditions)
 
     return values
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.lab.baseline import BaselineEntry, Found
 from harness.lab.conditions import differences
+from harness.lab.history.trend import spread
 from harness.lab.limits import Limit
 from harness.lab.metrics import METRICS, Kind, Metric, Number
 from harness.lab.suite import BaselineSettings, Tolerance
@@ -26,7 +26,8 @@ MIN_HISTORY = 5
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a job measured of one metric. ``history``: the same rig's earlier values under the same conditions."""
+    """What a job measured of one metric. ``history``: the same rig's earlier values of the same model file under the
+    same conditions, oldest first."""
 
     metric: Metric
     value: Number | None
@@ -45,7 +46,7 @@ class Rules:
 
 def allowed_deviation(baseline: Number, tolerance: Tolerance, history: Sequence[Number]) -> float:
     """In the metric's unit: the largest of absolute, relative, and k·σ of the rig's own history."""
-    sigma = statistics.stdev(history) if len(history) >= MIN_HISTORY else 0.0
+    sigma = spread(history) if len(history) >= MIN_HISTORY else 0.0
     return max(tolerance.absolute, abs(baseline) * tolerance.relative_percent / 100, tolerance.sigma * sigma)
 
 

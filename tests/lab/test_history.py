@@ -18,7 +18,7 @@ from harness.lab.history.importing import import_paths
 from harness.lab.history.schema import MIGRATIONS, VERSION
 from harness.lab.history.series import estimate_errors, series_of
 from harness.lab.history.store import HistoryStore
-from harness.record.lab_run import JobStatus
+from harness.record.lab_run import ConditionsRecord, JobStatus
 from harness.record.store import write_record
 from tests.lab import samples
 from tests.patience import PATIENCE_S
@@ -47,6 +47,13 @@ def _fill(store: HistoryStore) -> None:
         job = samples.job(number=number, commit=commit)
         store.add_run(samples.run(run_id=f"run-{number}"))
         store.add_result(f"run-{number}", job, sweep)
+
+
+def _past(
+    store: HistoryStore, rig: str = "left", *, sha256: str = "ab" * 32, conditions: ConditionsRecord | None = None
+) -> list[float]:
+    """Earlier times of the rig, of the model kws of the samples."""
+    return store.past_values(rig, "kws", sha256, "invoke_cycles", conditions or samples.job().conditions)
 
 
 def test_results_come_back_as_data_frames(store: HistoryStore, place: str) -> None:
@@ -139,16 +146,37 @@ def test_the_one_cold_invoke_of_a_trial_is_no_time(store: HistoryStore, place: s
         store.add_run(samples.run(run_id=f"run-{number}"))
         store.add_result(f"run-{number}", samples.job(number=number), samples.sweep(number, cycles=cycles))
     assert load(place).invoke_cycles.isna().tolist() == [False, True, False]
-    assert store.past_values("left", "kws", "invoke_cycles", samples.job().conditions) == [1001, 1000]
+    assert _past(store) == [1000, 1001]
     (series,) = series_of(store, "kws", ["invoke_cycles"])
     assert series.values == [1000, 1001]
 
 
 def test_a_rigs_noise_is_its_own(store: HistoryStore) -> None:
     _fill(store)
-    conditions = samples.job().conditions
-    assert store.past_values("left", "kws", "invoke_cycles", conditions) == [1001, 1000]
-    assert store.past_values("right", "kws", "invoke_cycles", conditions) == []
+    assert _past(store) == [1000, 1001]
+    assert _past(store, "right") == []
+
+
+def test_noise_is_that_of_the_same_model_file_and_level(store: HistoryStore) -> None:
+    """A model of the same name had taken 3,428,422 counts, and the one in its place 435,216: the deviation of both
+    let a slowdown of eight times pass."""
+    old, new = "0a" * 32, "ab" * 32
+    nights = [(old, 3_428_422 + night) for night in range(12)]
+    nights += [(new, 520_000 + 100 * (night % 3)) for night in range(8)]
+    nights += [(new, 435_216 + 100 * (night % 2)) for night in range(6)]
+    for number, (sha256, cycles) in enumerate(nights):
+        job = structs.replace(samples.job(number=number), model_sha256=sha256)
+        store.add_run(samples.run(run_id=f"run-{number}"))
+        store.add_result(f"run-{number}", job, samples.sweep(number, cycles=cycles))
+    assert _past(store) == [435_216, 435_316] * 3
+    assert _past(store, sha256=old) == [3_428_422 + night for night in range(12)]
+    assert _past(store, sha256="cd" * 32) == []
+    first, second = series_of(store, "kws", ["invoke_cycles"])
+    assert [(one.conditions, len(one.points)) for one in (first, second)] == [
+        ((("model_sha256", old),), 12),
+        ((("model_sha256", new),), 14),
+    ]
+    assert (first.changes(), [change.index for change in second.changes()]) == ([], [8])
 
 
 @pytest.mark.parametrize(
@@ -172,7 +200,7 @@ def test_noise_is_that_of_the_same_conditions(store: HistoryStore, name: str, he
             samples.sweep(number),
         )
     mine = structs.replace(job.conditions, **{name: here})
-    assert store.past_values("left", "kws", "invoke_cycles", mine) == [1000]
+    assert _past(store, conditions=mine) == [1000]
     (one, other) = series_of(store, "kws", ["invoke_cycles"])
     assert [(series.conditions, len(series.points)) for series in (one, other)] == [
         (((name, here),), 1),

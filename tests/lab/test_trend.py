@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.lab.history.trend import exact_changes, noisy_changes
+from harness.lab.history.trend import exact_changes, noisy_changes, since_last_change, spread
 
 
 def _noisy(levels: list[tuple[float, int]], sigma: float, seed: int) -> list[float]:
@@ -49,6 +49,25 @@ def test_a_step_without_any_noise_is_found() -> None:
 def test_equal_values_do_not_change() -> None:
     assert noisy_changes([123_456_789.0] * 50) == []
     assert noisy_changes([]) == noisy_changes([1.0]) == exact_changes([]) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_is_no_spread(seed: int) -> None:
+    """The deviation of noise of 20 is about 20, whatever steps there were, and however short ago."""
+    for levels in (
+        [(1000.0, 30)],
+        [(8000.0, 20), (1000.0, 10)],
+        [(8000.0, 28), (1000.0, 2)],
+        [(1000.0, 29), (8000.0, 1)],
+    ):
+        assert 10 < spread(_noisy(levels, 20, seed)) < 35
+    assert spread([5.0]) == spread([5.0, 5.0]) == 0
+
+
+def test_the_level_that_came_last_is_what_remains() -> None:
+    assert since_last_change([9, 9, 9, 9, 5, 5, 5]) == [5, 5, 5]
+    assert since_last_change([9, 9, 9]) == [9, 9, 9]
+    assert since_last_change([]) == []
 
 
 @given(st.lists(st.integers(0, 10**12), max_size=60))

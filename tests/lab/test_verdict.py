@@ -60,6 +60,9 @@ NOISY = (100_000, 101_500, 98_700, 100_900, 99_100, 100_400)
         (102_100, (), MetricStatus.FAILED),
         (103_500, NOISY, MetricStatus.PASSED),  # within 4 σ of a rig that varies by 1 %
         (105_000, NOISY, MetricStatus.FAILED),
+        (103_500, (*[800_000] * 24, *NOISY), MetricStatus.FAILED),  # a former level is no noise
+        (800_000, (*[800_000] * 28, 100_000, 100_100), MetricStatus.FAILED),  # nor is one that two values have left
+        (102_900, (100_000, 100_000, 101_500, 100_000, 100_000, 101_500) * 2, MetricStatus.PASSED),  # two states
         (103_500, NOISY[:4], MetricStatus.FAILED),  # four values say nothing about noise
         (97_000, (), MetricStatus.IMPROVED),
     ],

@@ -13,6 +13,7 @@ from harness.estimates import Estimate
 from harness.lab.conditions import comparable_by, conditions_of, trend_conditions
 from harness.lab.history.database import Database, open_database
 from harness.lab.history.schema import migrate
+from harness.lab.history.trend import since_last_change
 from harness.lab.metrics import METRICS, Number
 from harness.record.lab_run import ConditionsRecord, JobRecord, RunRecord
 from harness.record.schema import SweepRecord
@@ -87,19 +88,22 @@ class HistoryStore:
         job = _job_of(sweep)
         self.add_result(run_id, job, sweep)
 
-    def past_values(self, rig: str, model: str, metric: str, conditions: ConditionsRecord) -> list[Number]:
-        """The rig's values of passed jobs under the same conditions, newest first."""
+    def past_values(
+        self, rig: str, model: str, model_sha256: str, metric: str, conditions: ConditionsRecord
+    ) -> list[Number]:
+        """The rig's values of passed jobs of the same model file under the same conditions, oldest first, from the
+        last change of their level on."""
         assert metric in METRICS
         same = {name: getattr(conditions, name) for name in comparable_by(METRICS[metric].kind)}
         # "IS NOT DISTINCT FROM" is not in every SQLite
         where = " AND ".join(f"{name} IS NULL" if same[name] is None else f"{name} = :{name}" for name in same)
         known = {name: value for name, value in same.items() if value is not None}
         _, rows = self.database.query(
-            f"SELECT {metric} FROM results WHERE rig = :rig AND model = :model AND {where} "
+            f"SELECT {metric} FROM results WHERE rig = :rig AND model = :model AND model_sha256 = :sha256 AND {where} "
             f"AND status IN ('passed', 'flaky') AND {metric} IS NOT NULL ORDER BY created DESC LIMIT {_PAST_VALUES}",
-            {"rig": rig, "model": model, **known},
+            {"rig": rig, "model": model, "sha256": model_sha256, **known},
         )
-        return [row[0] for row in rows]
+        return [*since_last_change([row[0] for row in reversed(rows)])]
 
     def points(self, model: str, metric: str, *, board: str = "", kernels: str = "", last: int = 2000) -> list[Point]:
         """The last results of a model, oldest first, with the conditions that a trend of the metric depends on."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
 #: A level of fewer points than this is an outlier, not a level.
 MIN_LEVEL = 3
@@ -21,6 +21,8 @@ MIN_LEVEL = 3
 _OUTLIER_SIGMAS = 4.0
 #: σ of a normal distribution from the median absolute difference of two neighbours: 1 / (√2 · 0.6745).
 _MAD_TO_SIGMA = 1.0484
+#: The same from the upper quartile of their differences: 1 / (√2 · 1.1503).
+_QUARTILE_TO_SIGMA = 0.6147
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,22 @@ def noise(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
     return _MAD_TO_SIGMA * median(abs(new - old) for old, new in pairwise(values))
+
+
+def since_last_change(values: Sequence[float]) -> Sequence[float]:
+    """The values of the level that came last, oldest first."""
+    changes = noisy_changes(values)
+    return values[changes[-1].index :] if changes else values
+
+
+def spread(values: Sequence[float]) -> float:
+    """σ for a tolerance: the smaller of two estimates, each of which is too large where the other is not. The standard
+    deviation counts a step as noise, also one too new to be a level; differences of neighbours count values that go up
+    and down by turns twice. Their upper quartile, not their median, which is 0 where most values are equal."""
+    if len(values) < 2:
+        return 0.0
+    differences = sorted(abs(new - old) for old, new in pairwise(values))
+    return min(stdev(values), _QUARTILE_TO_SIGMA * differences[3 * (len(differences) - 1) // 4])
 
 
 def _without_outliers(values: Sequence[float]) -> list[float]:
