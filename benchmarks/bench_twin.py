@@ -37,12 +37,17 @@ ROOT = Path(__file__).resolve().parent.parent
 SPEED_LIMIT = 40.0
 FLASH_LIMIT_S, HELLO_LIMIT_S = 4.0, 0.5
 FLASH_BYTES = 253 * 1024
+DIVISION_LIMIT_US = 100.0
 CYCLES = 1000
 REPORT_EVERY = 10
 #: Growth over the second half of the cycles.
 MEMORY_LIMIT_MIB, HANDLE_LIMIT = 16.0, 0
 #: Thumb: a loop that loads, multiplies, adds, stores and branches, as kernels do.
 LOOP = bytes.fromhex("0868 4843 0130 0860 0132 0133 f8e7".replace(" ", ""))
+#: With a division in place of the multiplication.
+DIVIDING_LOOP = bytes.fromhex("0868 0130 b0fbf4f0 0860 0132 0133 f7e7".replace(" ", ""))
+#: As many as a large firmware has.
+ELSEWHERE = frozenset(range(0x2000_1000, 0x2000_1400, 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,10 @@ def measure() -> Iterator[Row]:
     yield Row("instructions, mixed loop of 7 with a load and a store", _speed(), "M/s", SPEED_LIMIT, at_least=True)
     yield Row("… with the firmware's stack guard on", _speed(_guard_stack), "M/s", SPEED_LIMIT, at_least=True)
     yield Row("… with an MPU without background", _speed(_allow_two_regions), "M/s", SPEED_LIMIT, at_least=True)
+    yield Row(
+        "… with CCR.DIV_0_TRP, divisions elsewhere", _speed(divisions=ELSEWHERE), "M/s", SPEED_LIMIT, at_least=True
+    )
+    yield Row("a division with CCR.DIV_0_TRP", _division_us(), "µs", DIVISION_LIMIT_US)
     with tempfile.TemporaryDirectory() as folder:
         yield from _rig(Path(folder))
 
@@ -80,18 +89,31 @@ def _allow_two_regions(mpu: MpuV7) -> None:
     mpu.store(0xD94, 1)
 
 
-def _speed(protect: Callable[[MpuV7], None] = lambda _mpu: None) -> float:
+def _speed(
+    protect: Callable[[MpuV7], None] = lambda _mpu: None,
+    *,
+    divisions: frozenset[int] = frozenset(),
+    loop: bytes = LOOP,
+    count: int = 20_000_000,
+) -> float:
     engine = Engine("cortex-m7")
     protect(MpuV7(engine))
     engine.uc.mem_map(0x2000_0000, 0x2000)
-    engine.uc.mem_write(0x2000_0000, LOOP)
+    engine.uc.mem_write(0x2000_0000, loop)
     engine.write(engine.arm.UC_ARM_REG_R1, 0x2000_1800)
-    count, pc = 20_000_000, 0x2000_0000
+    engine.write(engine.arm.UC_ARM_REG_R4, 3)
+    engine.watch_divisions(divisions)
+    pc = 0x2000_0000
     started = time.process_time()
     for _ in range(count // 200_000):
         engine.run(pc, 200_000)
         pc = engine.pc
     return count / (time.process_time() - started) / 1e6
+
+
+def _division_us() -> float:
+    """The loop has one in seven instructions."""
+    return 7 / _speed(divisions=frozenset({0x2000_0004}), loop=DIVIDING_LOOP, count=1_000_000)
 
 
 def _rig(folder: Path) -> Iterator[Row]:

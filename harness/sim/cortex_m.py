@@ -14,6 +14,7 @@ from enum import Enum
 from harness.sim.alignment import is_unaligned, needs_alignment
 from harness.sim.bus import Bus
 from harness.sim.device import WORD, BusError, Events
+from harness.sim.division import find_divisions
 from harness.sim.engine import Engine, Stop
 from harness.sim.mpu import Access, Mpu
 
@@ -36,7 +37,7 @@ UNDEFINSTR, INVSTATE, INVPC, NOCP, STKOF, UNALIGNED, DIVBYZERO = (1 << n for n i
 #: HFSR
 HFSR_VECTTBL, HFSR_FORCED, HFSR_DEBUGEVT = 1 << 1, 1 << 30, 1 << 31
 #: CCR
-CCR_UNALIGN_TRP, CCR_STKALIGN = 1 << 3, 1 << 9
+CCR_UNALIGN_TRP, CCR_DIV_0_TRP, CCR_STKALIGN = 1 << 3, 1 << 4, 1 << 9
 #: SCR
 SLEEPONEXIT, SEVONPEND = 1 << 1, 1 << 4
 
@@ -294,6 +295,8 @@ class CortexM:
                 self._usage_fault(INVSTATE)
             case Stop.COPROCESSOR:
                 self._usage_fault(NOCP)
+            case Stop.DIVISION_BY_ZERO:
+                self._usage_fault(DIVBYZERO)
             case Stop.STACK_OVERFLOW:
                 self._usage_fault(STKOF)
             case Stop.FETCH_FAULT if self.mpu.denies_fetch(self.engine.pc & ~1):
@@ -315,6 +318,7 @@ class CortexM:
     def set_ccr(self, value: int) -> None:
         self.ccr = value
         self.watch_alignment()
+        self._watch_divisions()
 
     def watch_alignment(self) -> None:
         """After a change of `strict_alignment` or CCR.UNALIGN_TRP."""
@@ -324,6 +328,23 @@ class CortexM:
             everything = [(0, WORD)] if watching else []
             self.engine.watch_accesses("alignment", everything, everything, self._check_alignment)
             self.end_slice()
+
+    def _watch_divisions(self) -> None:
+        """At each write to CCR: with DIV_0_TRP, the divisions are those that memory holds now."""
+        trapped = bool(self.ccr & CCR_DIV_0_TRP)
+        if not trapped and not self._watches_divisions:
+            return
+        self._watches_divisions = trapped
+        memories = self.bus.memories if trapped else ()
+        self.engine.watch_divisions(
+            frozenset(
+                base + offset
+                for memory in memories
+                for offset in find_divisions(bytes(memory.view))
+                for base in memory.addresses
+            )
+        )
+        self.end_slice()
 
     def _check_alignment(self, address: int, size: int, is_write: bool) -> None:
         if is_unaligned(address, size) and (self.ccr & CCR_UNALIGN_TRP or self._must_be_aligned()):
@@ -610,3 +631,4 @@ class CortexM:
 
     _thumb_lost = False
     _watches_alignment = False
+    _watches_divisions = False

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import Any
 
 from harness.errors import MissingDependencyError
+from harness.sim.division import DIVISION_BYTES, after_one_more, condition_holds, quotient, read_division
 from harness.sim.unicorn_internals import allow_double_precision, find_counters
 
 #: emu_start's ``until``: an address that nothing executes.
@@ -48,6 +49,7 @@ class Stop(Enum):
     FETCH_FAULT = "fetch_fault"
     FETCH_DENIED = "fetch_denied"  # by a watch; the instruction was not executed
     COPROCESSOR = "coprocessor"  # FPU used while it is off
+    DIVISION_BY_ZERO = "division_by_zero"  # while divisions are watched; the instruction was not executed
     STACK_OVERFLOW = "stack_overflow"  # below MSPLIM or PSPLIM (ARMv8-M)
     BREAKPOINT = "breakpoint"
 
@@ -103,6 +105,9 @@ class Engine:
         self._target: tuple[int, Stop, Callable[[], bool]] | None = None
         self._walking = False
         self._watches: dict[str, list[Any]] = {}
+        self._divisions: frozenset[int] = frozenset()
+        #: Instructions of the slice that unicorn does not count any more.
+        self._before = 0
         self.uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
         self.uc.hook_add(uc.UC_HOOK_MEM_UNMAPPED, self._on_unmapped)
 
@@ -174,7 +179,7 @@ class Engine:
     @property
     def executed(self) -> int:
         """Instructions of the slice so far, the current one included. Meant for device callbacks."""
-        return int(self._counter.value)
+        return self._before + int(self._counter.value)
 
     def cut(self) -> None:
         """From a device callback: end the slice after this instruction."""
@@ -186,15 +191,32 @@ class Engine:
 
     def run(self, pc: int, count: int) -> tuple[Stop, int]:
         """Execute at most ``count`` instructions from ``pc``: why it ended, and how many were executed."""
+        self._before = 0
+        self._resume_at = pc
+        while True:
+            stop, executed = self._divide(pc) if pc in self._divisions else self._run(pc, count - self._before)
+            self._before += executed
+            if stop is not None:
+                return stop, self._before
+            if self._before >= count:
+                return Stop.COUNT, self._before
+            if executed:
+                pc, self._resume_at = self.pc, None
+
+    def _run(self, pc: int, count: int) -> tuple[Stop | None, int]:
+        """As `run`; None where a watched division is next."""
         self._drop_stale_code()
         self._interrupt = 0
         self.fault_address = None
         self._hit_breakpoint = False
-        self._resume_at = pc
         self._target = None
         error = self._start(pc, count)
         limit = int(self._limit.value)
         executed = int(self._counter.value)
+        if self._divisions and self._is_before_division(error):
+            if self.pc in self._breakpoint_hooks:
+                return Stop.BREAKPOINT, executed
+            return None if executed < limit else Stop.COUNT, executed
         stop = self._reason(error, pc, executed, limit)
         if stop is Stop.COUNT:
             executed = min(executed, limit) if limit else max(0, executed - 1)
@@ -329,6 +351,39 @@ class Engine:
         self._watches[name] = [self.uc.hook_add(kind, callback, begin=begin, end=end) for kind, begin, end in wanted]
         self._stale_code = self._stale_code or bool(former or wanted)
 
+    # --- watched divisions ------------------------------------------------------------------------------------
+
+    def watch_divisions(self, addresses: frozenset[int]) -> None:
+        """Slices end before the instructions at these addresses, and those of them that are divisions are carried out
+        here: one by zero is a `Stop.DIVISION_BY_ZERO`. All others cost nothing."""
+        self._divisions = addresses
+        self.uc.ctl_exits_enabled(bool(addresses))
+        if addresses:
+            self.uc.ctl_set_exits(list(addresses))
+        self._stale_code = True
+
+    def _is_before_division(self, error: int | None) -> bool:
+        if error is not None or self._interrupt or self._hit_breakpoint or self._target is not None:
+            return False
+        return self.pc in self._divisions
+
+    def _divide(self, pc: int) -> tuple[Stop | None, int]:
+        """The division at ``pc``, in place of unicorn, which knows no trap."""
+        division = read_division(bytes(self.uc.mem_read(pc, DIVISION_BYTES)))
+        if division is None:  # other code has been written there
+            self.watch_divisions(self._divisions - {pc})
+            return None, 0
+        first, xpsr = self.arm.UC_ARM_REG_R0, self.read(self.arm.UC_ARM_REG_XPSR)
+        if condition_holds(xpsr):
+            divisor = self.read(first + division.divisor)
+            if not divisor:
+                return Stop.DIVISION_BY_ZERO, 0
+            dividend = self.read(first + division.dividend)
+            self.write(first + division.quotient, quotient(dividend, divisor, is_signed=division.is_signed))
+        self.write(self.arm.UC_ARM_REG_PC, pc + DIVISION_BYTES | 1)
+        self.write(self.arm.UC_ARM_REG_EPSR, after_one_more(xpsr))
+        return None, 1
+
     # --- the FPU's switch -------------------------------------------------------------------------------------
 
     def guard_fpu(self, on: bool) -> None:
@@ -370,11 +425,15 @@ class Engine:
             if self.pc != target:
                 # Translated anew, or the block would run through: unicorn ends a block at ``until`` only then.
                 self.uc.ctl_remove_cache(self.pc, target + 4)
+                if self._divisions:  # they are where unicorn ends, in place of ``until``
+                    self.uc.ctl_set_exits([*self._divisions, target])
                 self.uc.emu_start(self.pc | 1, target, 0, 512)
         except self._unicorn.UcError:
             return Stop.DATA_FAULT if self.fault_address is not None else Stop.UNDEFINED
         finally:
             self._walking = False
+            if self._divisions:
+                self.uc.ctl_set_exits(list(self._divisions))
         # The code before it may have switched the FPU on, or the MPU off.
         return stop if self.pc == target and still() else Stop.COUNT
 
