@@ -126,10 +126,22 @@ class DeviceError(HarnessError):
     default_code = "device.failed"
 
 
+class DiskFullError(HarnessError):
+    """There is no room for what has to be written."""
+
+    exit_code = ExitCode.ENVIRONMENT
+    default_code = "disk.full"
+
+
 class InternalError(HarnessError):
     """Something that was not foreseen: a bug of this tool, told as one, without ending the work on other models."""
 
     default_code = "internal"
+
+
+def is_disk_full(exc: OSError) -> bool:
+    """The disk, the user's share of it, or what one file may have."""
+    return exc.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def cannot_serve(kind: type[E], exc: OSError, code: str, *, port: int, host: str = "") -> E:

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from harness.errors import ExitCode, HarnessError, InternalError, was_interrupted
+from harness.errors import DiskFullError, ExitCode, HarnessError, InternalError, is_disk_full, was_interrupted
 from harness.interrupts import terminated_as_interrupted
 from harness.units import safe_text
 
@@ -143,8 +143,8 @@ def _usage_error(exc: click.UsageError) -> HarnessError:
 def _os_error(exc: OSError) -> HarnessError:
     where = f"{safe_text(str(exc.filename))}: " if exc.filename else ""
     text = f"{where}{exc.strerror or str(exc) or type(exc).__name__}"
-    if exc.errno == errno.ENOSPC:
-        return _coded(text, "free some space on that disk and run again", "disk.full", ExitCode.ENVIRONMENT)
+    if is_disk_full(exc):
+        return DiskFullError(text, remedy="free some space on that disk and run again")
     if exc.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return _coded(text, "choose a place that you may write to", "file.denied", ExitCode.USAGE)
     if isinstance(exc, ConnectionError | TimeoutError):

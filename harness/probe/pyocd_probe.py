@@ -232,7 +232,7 @@ class PyOcdProbe:
         if not data.strip(b"\xff") or (self.own_mark and self.own_mark in data[:_MARK_WITHIN]):
             return None
         kept = saved_firmware.SavedFirmware(self.board.name, self.probe_uid, chip_id, flash.address, data)
-        return saved_firmware.save(kept, self.save_to)
+        return saved_firmware.save(kept, self.save_to, self.rig)
 
     def _read_flash(self, session: Any) -> bytes:
         flash = self.board.flash

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -13,7 +14,7 @@ import msgspec
 
 from harness.board.record import Address, Size
 from harness.bounded_file import read_bounded
-from harness.errors import UsageError
+from harness.errors import DiskFullError, HarnessError, UsageError, is_disk_full
 from harness.units import quoted, safe_text
 
 _DESCRIPTION_LIMIT_BYTES = 64 * 1024
@@ -48,9 +49,11 @@ class SavedFirmware:
         return hashlib.sha256(self.data).hexdigest()
 
 
-def save(firmware: SavedFirmware, folder: Path) -> Path:
-    """Write ``<board>-<time>-<hash>.bin`` and its description beside it. The same contents are kept once."""
-    folder.mkdir(parents=True, exist_ok=True)
+def save(firmware: SavedFirmware, folder: Path, rig: str) -> Path:
+    """Write ``<board>-<time>-<hash>.bin`` and its description beside it. The same contents are kept once.
+
+    Raises DiskFullError or UsageError, for ``rig``, and leaves nothing behind then.
+    """
     digest = firmware.sha256
     for known in folder.glob(f"*-{digest[:12]}.bin"):
         return known
@@ -69,8 +72,18 @@ def save(firmware: SavedFirmware, folder: Path) -> Path:
         saved_at=stamp,
     )
     text = msgspec.json.format(msgspec.json.encode(description), indent=2)
-    _write_whole(path.with_suffix(".json"), text + b"\n")
-    _write_whole(path, firmware.data)
+    contents = {path.with_suffix(".json"): text + b"\n", path: firmware.data}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for place, data in contents.items():
+            _write_whole(place, data)
+    except BaseException as exc:
+        for place in contents:
+            with contextlib.suppress(OSError):
+                place.unlink(missing_ok=True)
+        if isinstance(exc, OSError):
+            raise _not_kept(rig, path, len(firmware.data), exc) from exc
+        raise
     return path
 
 
@@ -105,10 +118,26 @@ def _no_saved(path: Path, why: str) -> UsageError:
     )
 
 
+def _not_kept(rig: str, path: Path, size: int, exc: OSError) -> HarnessError:
+    text = (
+        f"rig {rig}: the firmware that is on the board ({size:,} bytes) cannot be kept in {quoted(str(path))}: "
+        f"{exc.strerror}; nothing was written to the board"
+    )
+    elsewhere = "name another folder (--results), or do not keep it (--no-save)"
+    if is_disk_full(exc):
+        return DiskFullError(text, remedy=f"free some space on that disk, {elsewhere}")
+    return UsageError(text, remedy=elsewhere, code="flash.not_kept")
+
+
 def _write_whole(path: Path, data: bytes) -> None:
     temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise

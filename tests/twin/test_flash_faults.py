@@ -345,7 +345,9 @@ def test_what_is_no_saved_firmware_is_said_so_before_a_probe_is_opened(
 
 
 def test_a_damaged_saved_firmware_is_not_put_back(tmp_path: Path) -> None:
-    kept = saved_firmware.save(saved_firmware.SavedFirmware("nucleo-f446re", "x", 1, 0x0800_0000, b"abc"), tmp_path)
+    kept = saved_firmware.save(
+        saved_firmware.SavedFirmware("nucleo-f446re", "x", 1, 0x0800_0000, b"abc"), tmp_path, "desk"
+    )
     kept.write_bytes(b"abd")
     with pytest.raises(UsageError, match="damaged: it has 3 bytes"):
         saved_firmware.load(kept)
