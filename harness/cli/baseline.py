@@ -37,18 +37,19 @@ def baseline() -> None:
 def update(suite: Path, run_path: Path | None, yes: bool, as_json: bool, results: Path) -> int:
     """Take the numbers of a finished run as baselines, after showing what changes.
 
-    Numbers of runs that are not comparable are refused.
+    Numbers of runs that are not comparable, or of another model file than the suite's is now, are refused.
     """
     from harness.lab.baseline_update import all_changes, latest_run, proposals
+    from harness.lab.job import jobs_of
     from harness.lab.run_folder import read_run
     from harness.lab.suite import read_suite
 
     read = read_suite(suite)
-    run = read_run(run_path) if run_path else latest_run(results / "lab", read.name)
+    run = read_run(run_path) if run_path else latest_run(results / "lab", read.name, suite)
     if run.suite != read.name:
         raise UsageError(f"{run_path} is a run of suite {run.suite}, not of {read.name}", remedy="name another --run")
     store = _store(read, suite, results)
-    found, refused = proposals(run)
+    found, refused = proposals(run, {job.model.name: job.model for job in jobs_of(read, suite)})
     changes = all_changes(store, found)
     if not as_json:
         _print_changes(changes, refused, run.run_id)

@@ -117,7 +117,7 @@ class Evaluator:
         for name in job.metrics:
             metric = METRICS[name]
             past = self.past(rig.name, job, name, conditions)
-            measured = Measured(metric, metric.take(record), conditions, past)
+            measured = Measured(metric, metric.take(record), conditions, past, job.model.sha256)
             records.append(judge(measured, Rules(job.limits, settings, job.tolerances.get(name)), found))
         return tuple(records)
 

@@ -339,6 +339,7 @@ def _run_record(
         run_id=folder.run_id,
         suite=prepared.suite.name,
         suite_path=prepared.request.suite_path.as_posix(),
+        suite_file=prepared.request.suite_path.resolve().as_posix(),
         harness_version=__version__,
         started=folder.past.begin.started,
         finished=now_text(),

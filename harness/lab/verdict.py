@@ -33,6 +33,7 @@ class Measured:
     value: Number | None
     conditions: ConditionsRecord
     history: Sequence[Number] = ()
+    model_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,9 @@ def _compare(measured: Measured, rules: Rules, found: Found, baseline: Number) -
     text = f"{_number(measured.value)}, baseline {_number(baseline)}: {_signed(difference, baseline)}"
     if allowed:
         text += f", allowed ±{_number(allowed)}"
+    if found.entry.model_sha256 and measured.model_sha256 not in {"", found.entry.model_sha256}:
+        # a model that was trained anew keeps its baseline: what changed is told, not refused
+        text += f" (that of another model file, sha256 {found.entry.model_sha256[:12]})"
     if difference > 0:
         return _record(measured, MetricStatus.FAILED, text, baseline, allowed)
     status = MetricStatus.FAILED if rules.settings.improved == "fail" else MetricStatus.IMPROVED

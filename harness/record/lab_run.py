@@ -118,11 +118,14 @@ class RigRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """``suite_path`` as it was named, ``suite_file`` in full on the computer of the run: two may have one name."""
+
     schema: str = SCHEMA
     schema_version: int = SCHEMA_VERSION
     run_id: str
     suite: str
     suite_path: str
+    suite_file: str = ""
     harness_version: str
     started: str
     finished: str

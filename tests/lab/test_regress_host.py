@@ -71,6 +71,7 @@ def test_a_larger_model_in_the_place_of_another_is_a_regression(folder: Path) ->
     (job,) = _document(done)["jobs"]
     assert job["status"] == "failed"
     assert "arena_min_bytes: 24,272, baseline 3,328: +20,944" in job["reason"]
+    assert "that of another model file, sha256 " in job["reason"]
     assert "::error file=examples/suite.yaml,title=svdf/host/default failed" in done.stderr
 
 
@@ -87,6 +88,45 @@ def test_baselines_are_updated_after_a_look_at_them(folder: Path) -> None:
     changed = [line for line in after.splitlines() if line not in before.splitlines()]
     assert '          "value": 1936,' in changed
     assert "nothing changes" in _harness(folder, "baseline", "update", "examples/suite.yaml").stdout
+
+
+def _suites_of_one_name(folder: Path) -> None:
+    """Two teams call their suite ``nightly`` and their model ``net``; the results go to one place."""
+    for team, model in (("a", "hello"), ("b", "svdf")):
+        (folder / team).mkdir()
+        shutil.copy(folder / "examples" / f"{model}.tflite", folder / team / "net.tflite")
+        (folder / team / "nightly.yaml").write_text(
+            "name: nightly\nmodels: [{path: net.tflite}]\nboards: [host]\nbaselines: {folder: base}\n"
+        )
+
+
+def test_baselines_are_of_the_suites_own_run(folder: Path) -> None:
+    """The newest run of the name was the other team's: its 3,328 became the baseline of a model that needs 1,936."""
+    _suites_of_one_name(folder)
+    assert _harness(folder, "regress", "a/nightly.yaml").returncode == 0
+    absent = _harness(folder, "baseline", "update", "b/nightly.yaml", "--yes")
+    assert absent.returncode == 2
+    assert f"those there are of {folder}/a/nightly.yaml" in absent.stderr
+    assert _harness(folder, "regress", "b/nightly.yaml").returncode == 0
+    done = _harness(folder / "a", "baseline", "update", "nightly.yaml", "--results", "../results", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "+ net on host: arena_min_bytes  1,936" in done.stdout
+    assert '"value": 1936' in (folder / "a" / "base" / "net--host.json").read_text()
+    assert not (folder / "b" / "base").exists()
+
+
+def test_baselines_are_of_the_model_file_that_is_there_now(folder: Path) -> None:
+    _suites_of_one_name(folder)
+    run = _document(_harness(folder, "regress", "a/nightly.yaml", "--json"))
+    others = _harness(folder, "baseline", "update", "b/nightly.yaml", "--run", run["record_path"], "--yes")
+    assert others.returncode == 1
+    assert (
+        "refused net/host/default: it ran another model file (sha256 a00d4e7e1cac) than b/net.tflite" in others.stderr
+    )
+    (folder / "a" / "net.tflite").unlink()
+    gone = _harness(folder, "baseline", "update", "a/nightly.yaml", "--yes")
+    assert "refused net/host/default: cannot read a/net.tflite" in gone.stderr
+    assert not list(folder.glob("*/base"))
 
 
 #: In the journal of a run: a job was tried; a job has ended.
