@@ -118,8 +118,12 @@ def _absent_rigs(suite: Suite, request: RegressRequest, lab: Lab | None) -> tupl
 
 
 def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:
-    """A note where the suite names a folder of baselines that is not there: before the first run, or misspelt."""
-    if not suite.baselines.folder or suite.baselines.missing == "ignore" or baselines.folder.is_dir():
+    """A note where the suite names a folder of baselines that is not there: before the first run, or misspelt. A suite
+    that ignores baselines may do without, unless a limit speaks of one."""
+    if not suite.baselines.folder or baselines.folder.is_dir():
+        return ()
+    relative = any(limit.relative for model in suite.models for limit in suite.limits_of(model))
+    if suite.baselines.missing == "ignore" and not relative:
         return ()
     return (f"baselines.folder of the suite: there is no {baselines.folder.as_posix()}",)
 

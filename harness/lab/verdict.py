@@ -53,7 +53,7 @@ def allowed_deviation(baseline: Number, tolerance: Tolerance, history: Sequence[
 
 def judge(measured: Measured, rules: Rules, found: Found) -> MetricRecord:
     """The first thing that is wrong decides; a limit comes before the baseline."""
-    limits = [limit for limit in rules.limits if limit.metric == measured.metric.name]
+    limits = _limits(measured, rules)
     baseline, refusal = _comparable(measured, found)
     if measured.value is None:
         wanted = [limit.text for limit in limits] or (["the baseline"] if baseline is not None else [])
@@ -91,10 +91,17 @@ def _without_baseline(measured: Measured, rules: Rules, found: Found) -> MetricR
     if found.nearest:
         unlike = differences(measured.metric.kind, measured.conditions, found.nearest.conditions)
         why += f" for these conditions ({'; '.join(map(str, unlike))})" if unlike else ""
+    unchecked = [limit.text for limit in _limits(measured, rules) if limit.relative]
+    why += f", so the limit {unchecked[0]} cannot be checked" if unchecked else ""
     # a limit that holds does not stand in for the baseline: a misspelt folder must not keep a night green
     failed = rules.settings.missing == "fail"
-    text = "" if rules.settings.missing == "ignore" else f"{why}: harness baseline update"
+    told = unchecked or rules.settings.missing != "ignore"
+    text = f"{why}: harness baseline update" if told else ""
     return _record(measured, MetricStatus.FAILED if failed else MetricStatus.NO_BASELINE, text, None)
+
+
+def _limits(measured: Measured, rules: Rules) -> list[Limit]:
+    return [limit for limit in rules.limits if limit.metric == measured.metric.name]
 
 
 def _compare(measured: Measured, rules: Rules, found: Found, baseline: Number) -> MetricRecord:
