@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 import msgspec
 
 from harness.board.lab_file import RigEntry
-from harness.errors import ExitCode
+from harness.errors import ExitCode, UsageError
 from harness.lab.baseline import BaselineStore, Found
 from harness.lab.conditions import conditions_of
 from harness.lab.dispatch import JobState
@@ -27,10 +28,15 @@ from harness.record.lab_run import (
     MetricStatus,
 )
 from harness.record.schema import ErrorRecord, SweepRecord
+from harness.record.store import read_record
 from harness.units import safe_text
 
 #: (rig, job, metric, conditions) → the rig's earlier values, oldest first.
 PastValues = Callable[[str, Job, str, ConditionsRecord], Sequence[Number]]
+
+
+#: The error of an attempt that measured everything, and not what it should.
+_OUT_OF_TOLERANCE = "out_of_tolerance"
 
 
 class Blame(str, Enum):
@@ -98,7 +104,7 @@ class Evaluator:
             status=status,
             started=started,
             seconds=result.seconds,
-            error=result.error or (ErrorRecord("out_of_tolerance", reason) if reason else None),
+            error=result.error or (ErrorRecord(_OUT_OF_TOLERANCE, reason) if reason else None),
             exit_code=result.exit_code,
             record_path=result.record_path,
         )
@@ -107,6 +113,26 @@ class Evaluator:
             return Verdict(attempt, None, rig_error)
         record = _job_record(state.job, rig, result, attempts, metrics, conditions, reason, finished)
         return Verdict(attempt, record, rig_error)
+
+    def give_up(self, state: JobState, why: str, exit_code: int, rigs: Sequence[RigEntry], finished: str) -> JobRecord:
+        """The end of a job that is not tried any more, with what its last attempt measured: read back from its record,
+        since that may be an attempt of a run that was killed."""
+        record = given_up(state, why, exit_code, finished)
+        last = state.attempts[-1] if state.attempts else None
+        rig = next((rig for rig in rigs if last and rig.name == last.rig), None)
+        sweep = _measured_by(last)
+        if rig is None or sweep is None:
+            return record
+        conditions = conditions_of(sweep)
+        return msgspec.structs.replace(
+            record,
+            board=rig.board,
+            kernels=conditions.kernels or record.kernels,
+            probe_uid=rig.probe,
+            build_id=sweep.device.build_id if sweep.device else "",
+            metrics=self._judge(state.job, rig, sweep, conditions),
+            conditions=conditions,
+        )
 
     def _judge(
         self, job: Job, rig: RigEntry, record: SweepRecord, conditions: ConditionsRecord
@@ -120,6 +146,16 @@ class Evaluator:
             measured = Measured(metric, metric.take(record), conditions, past, job.model.sha256)
             records.append(judge(measured, Rules(job.limits, settings, job.tolerances.get(name)), found))
         return tuple(records)
+
+
+def _measured_by(attempt: AttemptRecord | None) -> SweepRecord | None:
+    """The record of an attempt whose numbers count; None where there is none."""
+    if attempt is None or attempt.error is None or attempt.error.code != _OUT_OF_TOLERANCE or not attempt.record_path:
+        return None
+    try:
+        return read_record(Path(attempt.record_path))
+    except UsageError:  # gone, or damaged: the attempt's reason is all that is left
+        return None
 
 
 def _job_record(

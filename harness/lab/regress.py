@@ -22,7 +22,7 @@ from harness.errors import ExitCode, HarnessError, UsageError
 from harness.lab.baseline import BaselineStore
 from harness.lab.build_ahead import BuildAhead
 from harness.lab.dispatch import JobState, fits
-from harness.lab.evaluation import Evaluator, PastValues, given_up, planned_record
+from harness.lab.evaluation import Evaluator, PastValues, planned_record
 from harness.lab.history.importing import add_jobs
 from harness.lab.history.store import HistoryStore
 from harness.lab.job import Job, jobs_of
@@ -217,7 +217,10 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
 
     def keep_job(record: JobRecord, result: Result | None) -> None:
         folder.keep_job(record)
-        remember(lambda history: history.add_result(folder.run_id, record, result.record if result else None))
+        if result is not None:
+            remember(lambda history: history.add_result(folder.run_id, record, result.record))
+        else:  # it was given up: what was measured before is in its record
+            remember(lambda history: add_jobs(history, folder.run_id, [record]))
 
     # a kill may have come between the folder's line and the history's row
     remember(lambda history: add_jobs(history, folder.run_id, resumed))
@@ -232,16 +235,17 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
             watcher.finished(hopeless)
             done.append(hopeless)
     ahead = build_ahead(prepared, folder, runnable)
+    evaluator = Evaluator(prepared.baselines, prepared.suite.baselines, prepared.suite.retries, _past(store))
     scheduler = Scheduler(
         Plan(
             rigs=prepared.rigs,
             jobs=[JobState(job, list(folder.past.attempts.get(job.id, ()))) for job in runnable],
-            evaluator=Evaluator(prepared.baselines, prepared.suite.baselines, prepared.suite.retries, _past(store)),
+            evaluator=evaluator,
             order=lambda job, rig: order_of(job, rig, folder.job_folder(job), request.boards_dirs),
             open_worker=lambda rig: ProcessWorker(rig.name),
             keep_attempt=folder.keep_attempt,
             keep_job=keep_job,
-            give_up=lambda state, why: given_up(state, why, _blocked_code(why), now_text()),
+            give_up=lambda state, why: evaluator.give_up(state, why, _blocked_code(why), prepared.rigs, now_text()),
             watcher=watcher,
             about_to_run=ahead.take_over,
             bench_after=prepared.suite.bench_after,

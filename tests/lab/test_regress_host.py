@@ -234,6 +234,33 @@ def test_a_misspelt_folder_of_baselines_is_told(folder: Path, missing: str, limi
     assert ("there is no bl-none" in " ".join(done.stdout.split())) is told
 
 
+def test_what_was_measured_is_kept_when_there_is_no_time_for_another_try(folder: Path) -> None:
+    """Times out of tolerance are measured again; where --max-minutes was over by then, the job was kept without the
+    numbers that it had."""
+    (folder / "s.yaml").write_text(
+        "name: s\nboards: [host]\nmeasure: [arena_min_bytes, invoke_cycles]\nbaselines: {folder: base}\n"
+        "models: [{path: examples/hello.tflite}]\n"
+    )
+    assert _harness(folder, "regress", "s.yaml").returncode == 0
+    assert _harness(folder, "baseline", "update", "s.yaml", "--yes").returncode == 0
+    file = folder / "base" / "hello--host.json"
+    baseline = json.loads(file.read_text())
+    baseline["entries"][0]["metrics"]["invoke_cycles"]["value"] = 1
+    file.write_text(json.dumps(baseline))
+    done = _harness(folder, "regress", "s.yaml", "--max-minutes", "0.01", "--json")
+    assert done.returncode == 1, done.stderr
+    (job,) = _document(done)["jobs"]
+    assert (job["status"], len(job["attempts"])) == ("failed", 1)
+    assert job["reason"].startswith("out_of_tolerance: invoke_cycles: ")
+    assert job["reason"].endswith("not tried again: the time of the run was over (--max-minutes)")
+    arena, cycles = job["metrics"]
+    assert (arena["name"], arena["value"], arena["status"]) == ("arena_min_bytes", 1936, "passed")
+    assert (cycles["name"], cycles["baseline"], cycles["status"]) == ("invoke_cycles", 1, "failed")
+    assert cycles["value"] > 100
+    assert (job["conditions"]["timing"], job["kernels"]) == ("host_ns", "reference")
+    assert load(folder / "results" / "history.sqlite").invoke_cycles[1] == cycles["value"]
+
+
 def test_a_board_that_no_rig_has_is_skipped(folder: Path) -> None:
     (folder / "lab.yaml").write_text("rigs: [{name: here, board: host}]\n")
     suite = folder / "examples" / "suite.yaml"
