@@ -138,7 +138,7 @@ class Evaluator:
         self, job: Job, rig: RigEntry, record: SweepRecord, conditions: ConditionsRecord
     ) -> tuple[MetricRecord, ...]:
         found = self.baselines.find(job.model.name, rig.board, conditions) if not job.tflm else Found(None)
-        settings = self.settings if not job.tflm else BaselineSettings(missing="ignore")
+        settings = self.settings if not job.tflm else None
         records = []
         for name in job.metrics:
             metric = METRICS[name]

@@ -90,7 +90,8 @@ def prepare(request: RegressRequest) -> Prepared:
         raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
     lab = find_lab(request.lab_path)
-    notes = (*_absent_rigs(suite, request, lab), *(() if request.tflm else _absent_folder(suite, baselines)))
+    of_baselines = _unchecked_limits(suite) if request.tflm else _absent_folder(suite, baselines)
+    notes = (*_absent_rigs(suite, request, lab), *of_baselines)
     rigs = rigs_for(lab, jobs)
     guessed = frozenset(rig.name for rig in rigs if lab is None or rig not in lab.rigs)
     return Prepared(request, suite, tuple(jobs), rigs, baselines, guessed, notes)
@@ -122,10 +123,20 @@ def _absent_folder(suite: Suite, baselines: BaselineStore) -> tuple[str, ...]:
     that ignores baselines may do without, unless a limit speaks of one."""
     if not suite.baselines.folder or baselines.folder.is_dir():
         return ()
-    relative = any(limit.relative for model in suite.models for limit in suite.limits_of(model))
-    if suite.baselines.missing == "ignore" and not relative:
+    if suite.baselines.missing == "ignore" and not _relative_limits(suite):
         return ()
     return (f"baselines.folder of the suite: there is no {baselines.folder.as_posix()}",)
+
+
+def _unchecked_limits(suite: Suite) -> tuple[str, ...]:
+    """A note where a comparison of TFLM libraries leaves limits out: it has no baselines."""
+    limits = _relative_limits(suite)
+    return (f"limits against baselines are not checked with --vary: {', '.join(limits)}",) if limits else ()
+
+
+def _relative_limits(suite: Suite) -> list[str]:
+    limits = [limit for model in suite.models for limit in suite.limits_of(model)]
+    return list(dict.fromkeys(limit.text for limit in limits if limit.relative))
 
 
 @contextmanager

@@ -38,10 +38,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is held against a number."""
+    """What is held against a number. ``settings`` None: no baseline, and no limit that is relative to one."""
 
     limits: tuple[Limit, ...]
-    settings: BaselineSettings
+    settings: BaselineSettings | None
     tolerance: Tolerance | None = None
 
 
@@ -70,9 +70,11 @@ def judge(measured: Measured, rules: Rules, found: Found) -> MetricRecord:
             return _record(measured, MetricStatus.FAILED, text, baseline)
     if refusal:
         return _record(measured, MetricStatus.FAILED, f"not comparable with its baseline: {refusal}", None)
+    if rules.settings is None:
+        return _record(measured, MetricStatus.PASSED, "", None)
     if baseline is None:
-        return _without_baseline(measured, rules, found)
-    return _compare(measured, rules, found, baseline)
+        return _without_baseline(measured, rules, rules.settings, found)
+    return _compare(measured, rules, rules.settings, found, baseline)
 
 
 def _comparable(measured: Measured, found: Found) -> tuple[Number | None, str]:
@@ -86,7 +88,7 @@ def _comparable(measured: Measured, found: Found) -> tuple[Number | None, str]:
     return entry.metrics[measured.metric.name].value, ""
 
 
-def _without_baseline(measured: Measured, rules: Rules, found: Found) -> MetricRecord:
+def _without_baseline(measured: Measured, rules: Rules, settings: BaselineSettings, found: Found) -> MetricRecord:
     why = "no baseline"
     if found.nearest:
         unlike = differences(measured.metric.kind, measured.conditions, found.nearest.conditions)
@@ -94,17 +96,20 @@ def _without_baseline(measured: Measured, rules: Rules, found: Found) -> MetricR
     unchecked = [limit.text for limit in _limits(measured, rules) if limit.relative]
     why += f", so the limit {unchecked[0]} cannot be checked" if unchecked else ""
     # a limit that holds does not stand in for the baseline: a misspelt folder must not keep a night green
-    failed = rules.settings.missing == "fail"
-    told = unchecked or rules.settings.missing != "ignore"
+    failed = settings.missing == "fail"
+    told = unchecked or settings.missing != "ignore"
     text = f"{why}: harness baseline update" if told else ""
     return _record(measured, MetricStatus.FAILED if failed else MetricStatus.NO_BASELINE, text, None)
 
 
 def _limits(measured: Measured, rules: Rules) -> list[Limit]:
-    return [limit for limit in rules.limits if limit.metric == measured.metric.name]
+    named = [limit for limit in rules.limits if limit.metric == measured.metric.name]
+    return [limit for limit in named if not limit.relative] if rules.settings is None else named
 
 
-def _compare(measured: Measured, rules: Rules, found: Found, baseline: Number) -> MetricRecord:
+def _compare(
+    measured: Measured, rules: Rules, settings: BaselineSettings, found: Found, baseline: Number
+) -> MetricRecord:
     assert measured.value is not None
     assert found.entry is not None
     tolerance = _tolerance(measured.metric, rules, found.entry)
@@ -120,7 +125,7 @@ def _compare(measured: Measured, rules: Rules, found: Found, baseline: Number) -
         text += f" (that of another model file, sha256 {found.entry.model_sha256[:12]})"
     if difference > 0:
         return _record(measured, MetricStatus.FAILED, text, baseline, allowed)
-    status = MetricStatus.FAILED if rules.settings.improved == "fail" else MetricStatus.IMPROVED
+    status = MetricStatus.FAILED if settings.improved == "fail" else MetricStatus.IMPROVED
     return _record(measured, status, f"better than the baseline: {text}: harness baseline update", baseline, allowed)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
+from harness.record.upgrade import UpgradeRecord
+from harness.report import upgrade_text
 
 #: Characters that no XML 1.0 document may hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,7 +44,7 @@ def _suite(root: Element, run: RunRecord, rig: str, jobs: list[JobRecord]) -> di
         properties |= {"board": known.board, "probe_uid": known.probe_uid, "benched": known.benched}
     _properties(suite, properties)
     for job in jobs:
-        for case in _cases(job):
+        for case in _cases(job, [record for record in run.upgrades if _compares(record, job)]):
             suite.append(case)
     cases = suite.findall("testcase")
     counts = {
@@ -56,14 +59,20 @@ def _suite(root: Element, run: RunRecord, rig: str, jobs: list[JobRecord]) -> di
     return counts
 
 
-def _cases(job: JobRecord) -> list[Element]:
+def _compares(record: UpgradeRecord, job: JobRecord) -> bool:
+    """Whether the comparison of two libraries is of this job and another."""
+    same = (record.model, record.board) == (job.model, job.board)
+    return bool(job.tflm) and same and job.kernels in record.kernels.split(" -> ")
+
+
+def _cases(job: JobRecord, upgrades: Sequence[UpgradeRecord]) -> list[Element]:
     """One case per metric; a job that measured nothing is one case, ``model.job``."""
     if not job.metrics:
-        return [_case(job, "job", None)]
-    return [_case(job, metric.name, metric) for metric in job.metrics]
+        return [_case(job, "job", None, upgrades)]
+    return [_case(job, metric.name, metric, upgrades) for metric in job.metrics]
 
 
-def _case(job: JobRecord, name: str, metric: MetricRecord | None) -> Element:
+def _case(job: JobRecord, name: str, metric: MetricRecord | None, upgrades: Sequence[UpgradeRecord]) -> Element:
     repeat = f"#{job.repeat}" if job.repeat > 1 else ""
     kernels = f".{job.kernels}" if job.kernels else ""
     tflm = f".tflm={job.tflm}" if job.tflm else ""
@@ -89,16 +98,27 @@ def _case(job: JobRecord, name: str, metric: MetricRecord | None) -> Element:
         properties |= {"value": _number(metric.value), "baseline": _number(metric.baseline), "unit": metric.unit}
     if job.status is JobStatus.FLAKY:
         properties["flaky"] = job.reason
+    properties |= {f"upgrade.{title}": value for record in upgrades for title, value in _upgraded(record, name)}
     _properties(case, properties)
     _outcome(case, job, metric)
-    if job.attempts:
-        lines = [
-            f"attempt {attempt.number} on {attempt.rig}: {attempt.status}"
-            + (f": {attempt.error.code}: {attempt.error.message}" if attempt.error else "")
-            for attempt in job.attempts
-        ]
+    lines = [line for record in upgrades for line in upgrade_text.lines(record)]
+    lines += [
+        f"attempt {attempt.number} on {attempt.rig}: {attempt.status}"
+        + (f": {attempt.error.code}: {attempt.error.message}" if attempt.error else "")
+        for attempt in job.attempts
+    ]
+    if lines:
         SubElement(case, "system-out").text = _clean("\n".join([*lines, *job.protocol_tail]))
     return case
+
+
+def _upgraded(record: UpgradeRecord, name: str) -> Iterator[tuple[str, str]]:
+    """What a comparison says of the case's metric, and whether there is one at all."""
+    yield "tflm", f"{record.before} -> {record.after}"
+    yield "problem", record.problem
+    for term in record.bytes:
+        if term.name == name:
+            yield from (("before", _number(term.before)), ("after", _number(term.after)), ("why", term.explanation))
 
 
 def _outcome(case: Element, job: JobRecord, metric: MetricRecord | None) -> None:

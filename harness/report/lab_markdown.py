@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from harness.record.lab_run import JobRecord, JobStatus, MetricRecord, MetricStatus, RunRecord
+from harness.record.upgrade import UpgradeRecord
+from harness.report import upgrade_text
 from harness.units import counted, safe_text
 
 #: Worst first.
@@ -36,12 +38,26 @@ def markdown(run: RunRecord) -> str:
             f"| {_text(job.remedy)} |"
             for job in worse
         ]
+    for record in run.upgrades:
+        lines += _upgrade(record)
     rows = [_row(job, metric) for job in run.jobs for metric in job.metrics]
     if rows:
         lines += ["", "<details><summary>All numbers</summary>", ""]
         lines += ["| job | metric | value | baseline | difference | |", "|---|---|--:|--:|--:|---|", *rows]
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
+
+
+def _upgrade(record: UpgradeRecord) -> list[str]:
+    """What a new TFLM changes for one model."""
+    lines = ["", f"### {_cell(upgrade_text.heading(record))}"]
+    if not record.problem:
+        lines += ["", f"| {' | '.join(upgrade_text.COLUMNS)} |", "|---|--:|--:|--:|---|"]
+        lines += [
+            f"| {' | '.join(map(_cell, (row.what, row.before, row.after, row.difference, row.why)))} |"
+            for row in upgrade_text.rows(record)
+        ]
+    return [*lines, *(line for remark in upgrade_text.remarks(record) for line in ("", _cell(remark)))]
 
 
 def _row(job: JobRecord, metric: MetricRecord) -> str:
@@ -63,4 +79,9 @@ def _value(value: float | int | None) -> str:
 
 def _text(text: str) -> str:
     """Names are hostile: no markup, no line break, no mention."""
-    return _SPECIAL.sub(r"\\\1", safe_text(text, 300).replace("\\\\", "\\"))
+    return _cell(safe_text(text, 300).replace("\\\\", "\\"))
+
+
+def _cell(text: str) -> str:
+    """What is fit to print, without markup."""
+    return _SPECIAL.sub(r"\\\1", text)

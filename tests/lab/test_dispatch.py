@@ -21,7 +21,7 @@ from harness.lab.order import Order, Result
 from harness.lab.regress import order_of
 from harness.lab.scheduler import Plan, Scheduler
 from harness.lab.suite import read_suite
-from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus, RigRecord
+from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus, MetricStatus, RigRecord
 from harness.record.schema import ErrorRecord
 from harness.report.junit import junit_xml
 from harness.report.lab_table import run_report
@@ -260,6 +260,16 @@ def test_jobs_go_to_rigs_of_their_board(tmp_path: Path) -> None:
     _run(tmp_path, rigs, jobs=jobs, boards={"nordic": "nrf52840dk"})
     assert all("nrf52840dk" in job for job in rigs["nordic"].seen)
     assert len(rigs["nordic"].seen) == len(rigs["left"].seen) == 3
+
+
+def test_jobs_of_a_comparison_miss_no_baseline(tmp_path: Path) -> None:
+    """They are not held against one, and each of their numbers was told as having none."""
+    _jobs(tmp_path, 1)
+    path = tmp_path / "suite.yaml"
+    jobs = jobs_of(read_suite(path), path, tflm=("old", "new"))
+    outcome = _run(tmp_path, {"left": FakeRig()}, jobs=jobs)
+    assert outcome.rigs["left"].jobs == 2
+    assert {metric.status for job in outcome.jobs.values() for metric in job.metrics} == {MetricStatus.PASSED}
 
 
 def test_an_error_on_this_side_ends_the_run_and_stops_the_workers(tmp_path: Path) -> None:

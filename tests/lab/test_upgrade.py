@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import junitparser
 import msgspec
 import pytest
 
 from harness.errors import UsageError
 from harness.lab.upgrade import parse_vary, upgrades
-from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus
+from harness.record.lab_run import AttemptRecord, JobRecord, JobStatus, RunRecord
 from harness.record.schema import (
     CategoryRecord,
     MeasuredRecord,
@@ -20,6 +21,8 @@ from harness.record.schema import (
     TimingRecord,
 )
 from harness.record.store import write_record
+from harness.report.junit import junit_xml
+from harness.report.lab_markdown import markdown
 from harness.report.upgrade_table import upgrade_report
 from tests.lab import samples
 
@@ -126,6 +129,37 @@ def test_the_report_shows_what_changed_and_nothing_else(pair: tuple[JobRecord, J
     assert "+104 ticks (+10.40 %)" in text
     assert "+8 B are in no category" in text
     assert "SOFTMAX" not in text
+
+
+def _compared(pair: tuple[JobRecord, JobRecord]) -> RunRecord:
+    jobs = [
+        msgspec.structs.replace(job, metrics=(samples.metric(), samples.metric("arena_used_bytes"))) for job in pair
+    ]
+    return msgspec.structs.replace(samples.run(*jobs), upgrades=upgrades(pair, ("old", "new")))
+
+
+def test_markdown_has_the_comparison_too(pair: tuple[JobRecord, JobRecord]) -> None:
+    text = markdown(_compared(pair)).replace("\\", "")
+    assert "\n### kws on nucleo-f746zg (cmsis_nn), TFLM aaa -> bbb\n" in text
+    assert "| what | before | after | difference | why |\n|---|--:|--:|--:|---|\n" in text
+    assert f"| {EVAL} | 420 | 560 | +140 B | sizeof(TfLiteEvalTensor) 12 -> 16 |" in text
+    assert "| 0 CONV_2D | 800 | 900 | +100 ticks (+12.50 %) |  |" in text
+    assert "\n+8 B are in no category: look at the two records\n" in text
+
+
+def test_junit_has_the_comparison_in_the_cases_of_its_jobs(pair: tuple[JobRecord, JobRecord]) -> None:
+    run = _compared(pair)
+    other = samples.job("cat", metrics=(samples.metric(),))
+    document = junit_xml(msgspec.structs.replace(run, jobs=(*run.jobs, other)))
+    (suite,) = junitparser.JUnitXml.fromstring(document)
+    cases = [case for case in suite if case.name == "kws.arena_used_bytes"]
+    assert len(cases) == 2
+    for case in cases:
+        told = {p.name: p.value for p in case.child(junitparser.Properties) if p.name.startswith("upgrade.")}
+        assert told == {"upgrade.tflm": "aaa -> bbb", "upgrade.before": "17336", "upgrade.after": "17616"}
+        assert f"  {EVAL}: 420 -> 560 (+140 B): sizeof(TfLiteEvalTensor) 12 -> 16\n" in case.system_out
+        assert "  +8 B are in no category" in case.system_out
+    assert b"aaa -&gt; bbb" not in document.partition(b'name="cat.')[2]
 
 
 @pytest.mark.parametrize("text", ["tflm=a", "kernels=a,b", "tflm=", "tflm", "tflm=a,b,c", "tflm=nowhere,never"])

@@ -146,6 +146,17 @@ def test_a_limit_against_a_baseline_that_is_not_there_is_told(missing: str, stat
     )
 
 
+def test_without_baselines_only_limits_of_their_own_count() -> None:
+    """As in a comparison of two TFLM libraries."""
+    limits = tuple(map(parse_limit, ("arena_min_bytes <= 4KiB", "arena_min_bytes <= baseline")))
+    for value, status in ((4096, MetricStatus.PASSED), (4097, MetricStatus.FAILED)):
+        record = judge(Measured(METRICS["arena_min_bytes"], value, HERE), Rules(limits, None), Found(None))
+        assert record.status is status
+    relative = Rules(tuple(map(parse_limit, ("stack_used_bytes <= baseline",))), None)
+    record = judge(Measured(METRICS["stack_used_bytes"], None, HERE), relative, Found(None))
+    assert record.status is MetricStatus.NOT_MEASURED
+
+
 def test_a_limit_comes_before_the_baseline() -> None:
     record = _judge("arena_min_bytes", 1000, 1000, limits=("arena_min_bytes <= 999",))
     assert record.status is MetricStatus.FAILED
