@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 import msgspec
 
@@ -28,6 +28,8 @@ from harness.units import quoted
 
 FILE_NAME = "lab.yaml"
 _REMEDY = "docs/rigs.md describes every key"
+#: A parameter of a URL that holds a password, and its value.
+_SECRET_PARAMETER = re.compile(r"((?:^|[?&;])[^=&#;]*(?:pass|pwd|secret|token)[^=&#;]*=)([^&#;]*)", re.IGNORECASE)
 _REMOTE = re.compile(r"^remote:(?P<host>[^:\s]+):(?P<port>\d{1,5})\Z")
 
 
@@ -116,15 +118,28 @@ def lab_yaml(entries: tuple[RigEntry, ...]) -> str:
 
 
 def redacted_url(url: str) -> str:
-    """The URL without its password: for records, logs and reports."""
+    """The URL without its passwords: for records, logs and reports."""
     try:
         parts = urlsplit(url)
-        if parts.password is None:
-            return url
+        host = parts.netloc.rpartition("@")[2]
+        netloc = parts.netloc if parts.password is None else f"{parts.username or ''}:***@{host}"
     except ValueError:
-        return re.sub(r"//[^/@]*@", "//***@", url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+        return _SECRET_PARAMETER.sub(r"\1***", re.sub(r"//[^/@]*@", "//***@", url))
+    query = _SECRET_PARAMETER.sub(r"\1***", parts.query)
+    if (netloc, query) == (parts.netloc, parts.query):
+        return url  # as it was written
+    return urlunsplit(parts._replace(netloc=netloc, query=query))
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """Every way in which a password of the URL may be written, longest first."""
+    try:
+        parts = urlsplit(url)
+        found = {parts.password or "", *_SECRET_PARAMETER.split(parts.query)[2::3]}
+    except ValueError:
+        return ()
+    every = {text for secret in found for text in (secret, unquote(secret), unquote_plus(secret)) if text}
+    return tuple(sorted(every, key=len, reverse=True))
 
 
 def _problems(lab: Lab) -> list[tuple[str, str]]:

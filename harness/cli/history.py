@@ -63,7 +63,8 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
 
             count = import_paths(store, options["imports"])
             if model is None:
-                print(json.dumps(_document(imported=count)) if as_json else f"{counted(count, 'result')} in {place}")
+                told = f"{counted(count, 'result')} in {store.database.place}"
+                print(json.dumps(_document(imported=count)) if as_json else told)
                 return
         if options["estimate_files"]:
             from harness.estimates import read_estimates

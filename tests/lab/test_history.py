@@ -5,10 +5,12 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from msgspec import structs
 
+from harness.cli.main import main
 from harness.errors import MissingDependencyError, UsageError
 from harness.estimates import Estimate
 from harness.lab.history import load
@@ -308,6 +310,33 @@ def test_a_later_history_is_refused_with_both_numbers(tmp_path: Path) -> None:
         HistoryStore.open(str(path))
 
 
+def test_a_full_disk_is_said_so_and_nothing_is_half_written(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = HistoryStore.open(str(path))
+    _fill(store)
+    (pages,) = store.database.query("PRAGMA page_count")[1][0]
+    store.database.query(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(HistoryError, match="database or disk is full") as error:
+        for number in range(100, 300):
+            store.add_run(samples.run(run_id=f"run-{number}"))
+            store.add_result(f"run-{number}", samples.job(number=number), samples.sweep(number))
+    assert "--import" in error.value.remedy
+    store.close()
+    results, trials = load(path), load(path, "trials")
+    assert set(trials.result_id) == set(results.result_id)
+    assert len(trials) == 2 * len(results) >= 6
+
+
+def test_an_import_tells_no_password(postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = write_record(samples.sweep(3), tmp_path)
+    password = unquote(urlsplit(postgres_url).password or "")
+    assert password
+    assert main(["history", "--import", str(record), "--history", postgres_url]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1 result in postgresql")
+    assert "***" in out and password not in out
+
+
 def test_sqlite_writes_ahead(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "h.sqlite")
     assert database.journal_mode == "wal"
@@ -327,6 +356,9 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
         "postgresql://lab:s3cr%40t@localhost:1/history",
         "postgresql://lab:s3cr%40t@localhost:port/history",
         "mysql+none://lab:s3cr%40t@localhost/history",
+        "postgresql://lab@localhost:1/history?password=s3cr%40t",
+        "postgresql://lab@localhost:1/history?connect_timeout=1&PASSWORD=s3cr%40t&sslpassword=s3cr%40t",
+        "postgresql://lab@localhost:port/history?password=s3cr%40t",
     ],
 )
 def test_no_message_holds_the_password(url: str) -> None:

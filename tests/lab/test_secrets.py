@@ -21,6 +21,8 @@ from .conftest import silent_port
         "nonsense://lab:s3cret@127.0.0.1:{port}",
         "socket://lab:s3cret@127.0.0.1:{port}/?logging=never",
         "socket://lab:s3cret@[broken:{port}",
+        "socket://127.0.0.1:{port}/?password=s3cret",
+        "socket://[broken:{port}/?token=s3cret",
     ],
 )
 def test_a_port_that_does_not_open_tells_no_password(url: str) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
 
-from harness.board.lab_file import redacted_url
+from harness.board.lab_file import redacted_url, secrets_of
 from harness.errors import ExitCode, HarnessError, MissingDependencyError
 from harness.units import safe_text
 
@@ -93,7 +92,8 @@ class SqliteDatabase:
             yield
             self._connection.execute("COMMIT")
         except BaseException as exc:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:  # SQLite has ended it already where the disk is full
+                self._connection.execute("ROLLBACK")
             if isinstance(exc, sqlite3.Error):
                 raise self._error(exc) from exc
             raise
@@ -102,10 +102,12 @@ class SqliteDatabase:
         self._connection.close()
 
     def _error(self, exc: Exception) -> HistoryError:
-        return HistoryError(
-            f"history {self.place}: {safe_text(str(exc))}",
-            remedy="check that it is a history of harness in a folder that can be written, or name another: --history",
-        )
+        remedy = "check that it is a history of harness in a folder that can be written, or name another: --history"
+        if "disk is full" in str(exc):
+            remedy = (
+                "free some space, or name a --history on another disk; harness history --import takes runs in later"
+            )
+        return HistoryError(f"history {self.place}: {safe_text(str(exc))}", remedy=remedy)
 
 
 class SqlalchemyDatabase:
@@ -116,7 +118,7 @@ class SqlalchemyDatabase:
 
     def __init__(self, url: str) -> None:
         self.place = redacted_url(url)
-        self._secret = _password(url)
+        self._secret = secrets_of(url)
         self._writing = False
         try:
             import sqlalchemy
@@ -220,12 +222,3 @@ def _with_driver(url: str) -> str:
         if url.startswith(scheme):
             return "postgresql+psycopg://" + url.removeprefix(scheme)
     return url
-
-
-def _password(url: str) -> tuple[str, ...]:
-    """Every way in which the password of the URL may be written, longest first."""
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        password = None
-    return tuple(sorted({password, unquote(password)}, key=len, reverse=True)) if password else ()
