@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -50,21 +51,20 @@ def run(command: click.Command, argv: Sequence[str] | None = None) -> int:
             return _invoke(command, arguments)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _interrupted(as_json="--json" in options)
-    except BrokenPipeError:
-        return _pipe_closed()
-    except SystemExit as exc:
-        # click turns a closed pipe into sys.exit(1)
-        if isinstance(exc.__context__, BrokenPipeError):
-            return _pipe_closed()
-        raise
     except Exception as exc:
-        if debug:
-            traceback.print_exc()
-        if was_interrupted(exc):
-            return _interrupted(as_json="--json" in options)
-        error = _as_harness_error(exc)
-        _report(error, as_json="--json" in options)
-        return int(error.exit_code)
+        return _failed(exc, debug, as_json="--json" in options)
+
+
+def _failed(exc: Exception, debug: bool, *, as_json: bool) -> int:
+    if isinstance(exc, OSError) and exc.errno == errno.EPIPE and _has_lost_reader():
+        return _pipe_closed()
+    if debug:
+        traceback.print_exception(exc)
+    if was_interrupted(exc):
+        return _interrupted(as_json=as_json)
+    error = _as_harness_error(exc)
+    _report(error, as_json=as_json)
+    return int(error.exit_code)
 
 
 #: Taken anywhere on the command line, by the boundary.
@@ -73,7 +73,14 @@ _OWN_OPTIONS = frozenset({"--debug", "-v", "-vv", "--verbose"})
 
 def _invoke(command: click.Command, arguments: list[str]) -> int:
     """The exit code of a command that ran to its end. Commands return one, or None for 0."""
-    result = command.main(args=arguments, prog_name="harness", standalone_mode=False)
+    if os.environ.get("_HARNESS_COMPLETE"):  # a shell completes a line: click answers, and exits
+        command.main(args=arguments, prog_name="harness")
+    try:
+        # not command.main: it takes every EPIPE, a socket's too, for the standard output's, and exits without a word
+        with command.make_context("harness", arguments) as context:
+            result = command.invoke(context)
+    except click.exceptions.Exit as exc:
+        result = exc.exit_code
     sys.stdout.flush()
     return int(result) if isinstance(result, int) else 0
 
@@ -96,6 +103,14 @@ def _interrupted(*, as_json: bool) -> int:
 def _pipe_closed() -> int:
     _drop_stdout()
     return BROKEN_PIPE_EXIT
+
+
+def _has_lost_reader() -> bool:
+    """Whether nobody reads the standard output, or the standard error, any more."""
+    poll = select.poll()
+    for handle in (1, 2):
+        poll.register(handle, 0)
+    return bool(poll.poll(0))
 
 
 def _drop_stdout() -> None:
@@ -147,7 +162,7 @@ def _os_error(exc: OSError) -> HarnessError:
         return DiskFullError(text, remedy="free some space on that disk and run again")
     if exc.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return _coded(text, "choose a place that you may write to", "file.denied", ExitCode.USAGE)
-    if isinstance(exc, ConnectionError | TimeoutError):
+    if isinstance(exc, ConnectionError | TimeoutError) or exc.errno == errno.EPIPE:
         return _coded(text, "check what is at the other end, and run again", "connection", ExitCode.LINK)
     return _coded(text, "check the path", "file", ExitCode.USAGE)
 

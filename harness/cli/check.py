@@ -84,13 +84,12 @@ def _write_aligned(model: Model | None, path: Path) -> Path | None:
     if model is None:
         return None
     from harness.model.realign import realign
+    from harness.record.text_file import write_whole
 
     if path.exists() and path.samefile(model.path):
         raise UsageError("--realign would overwrite the model", remedy="name another file")
     data = realign(model)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)
+    write_whole(path, data)
     return path
 
 

@@ -18,8 +18,13 @@ class UnwritableError(HarnessError):
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write ``data`` as the file ``path``, on disk when this returns. Raises UnwritableError."""
+    """Write ``data`` as the file ``path``, on disk when this returns; what is no file (``/dev/stdout``, a pipe) is
+    written to, never replaced. Raises UnwritableError."""
     try:
+        if _is_no_file(path):
+            path.write_bytes(data)
+            return
+        path = Path(os.path.realpath(path))  # a link stays one
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
@@ -37,3 +42,8 @@ def write_whole(path: Path, data: bytes) -> None:
         raise UnwritableError(
             f"cannot write {path}: {exc.strerror or exc}", remedy="free some space, or choose another place"
         ) from exc
+
+
+def _is_no_file(path: Path) -> bool:
+    """The names of /dev are not files either where they lead to one: somebody else has it open."""
+    return Path("/dev") in path.absolute().parents or (path.exists() and not path.is_file())

@@ -17,6 +17,7 @@ from harness.board.record import HardwareBoard
 from harness.interrupts import interrupts_held
 from harness.sim.chip import Chip
 from harness.sim.cortex_m import State
+from harness.sim.device import NoAnswerError
 from harness.sim.family import build_chip
 from harness.sim.faults import ProbeFaults
 from harness.sim.wire import Endpoint, PseudoTerminal, Wire
@@ -48,6 +49,7 @@ class Twin:
         self._debugger = threading.RLock()
         self._depth = 0
         self._stopped = False
+        self._closed = False
         self._idling = False
         self._grace_until = 0.0
         self._powered = False
@@ -70,6 +72,8 @@ class Twin:
         """Exclusive use of the chip, between two of its instructions. May be nested. Ctrl-C waits until it has ended:
         in the midst of an access it would leave half of one, and in a callback of unicorn's it would be lost."""
         with interrupts_held(), self._debugger:
+            if self._closed:
+                raise NoAnswerError("the twin was closed")
             if self._depth == 0:
                 self._enter_turn()
             self._depth += 1
@@ -277,13 +281,18 @@ class Twin:
     # --- the end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop the thread, close the port. A closed twin cannot be used again."""
+        """Stop the thread, close the port. A closed twin cannot be used again. The engine goes in a turn of its own,
+        not under the feet of a debugger in another thread (a probe server's)."""
         with self._condition:
             self._stopped = True
             self.chip.core.engine.cut_from_outside()
             self._condition.notify_all()
         self.endpoint.wake()
         self._thread.join(_JOIN_TIMEOUT_S)
+        has_turn = self._debugger.acquire(timeout=_JOIN_TIMEOUT_S)
+        self._closed = True
         self.endpoint.close()
-        if not self._thread.is_alive():
-            self.chip.core.engine.close()
+        if has_turn:
+            if self._depth == 0 and not self._thread.is_alive():
+                self.chip.core.engine.close()
+            self._debugger.release()

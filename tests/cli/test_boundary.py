@@ -8,6 +8,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -190,3 +191,48 @@ def test_any_width_that_the_environment_names_shows_the_numbers(columns: str) ->
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=environment)
     assert ended.returncode == 0, ended.stderr
     assert "1,716" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("exc", "code"),
+    [
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 6),
+        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), 6),
+        (OSError(errno.EPIPE, "Broken pipe"), 6),
+    ],
+)
+def test_a_connection_that_breaks_is_no_reader_that_went_away(
+    exc: OSError, code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """click takes every EPIPE for the standard output's, and would end with 1 and without a word."""
+    assert run(_command(raises=exc), ["--json"]) == code
+    out, err = capfd.readouterr()
+    assert json.loads(out)["error"]["code"] == "connection"
+    assert exc.strerror in err
+
+
+def test_a_reader_that_went_away_is_141_without_a_word(tmp_path: Path) -> None:
+    """It reads nothing, and is gone before anything is written."""
+    shell = f'{{ until test -e gone; do sleep 0.01; done; "{sys.executable}" -m harness boards --json; }} | touch gone'
+    done = subprocess.run(
+        ["bash", "-c", f"{shell}; echo ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == ("141", "")
+
+
+def test_a_shell_is_given_completions() -> None:
+    environment = os.environ | {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness swe", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "harness"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("plain,sweep", 0)
