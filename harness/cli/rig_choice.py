@@ -14,8 +14,8 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     import msgspec
 
     from harness.board.catalogue import load_board
+    from harness.board.fault_ranges import check_fault
     from harness.board.record import HardwareBoard
-    from harness.board.twin_faults import parse_fault
     from harness.errors import UsageError
     from harness.rig.opening import rig_for
 
@@ -23,7 +23,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     entry = rig_for(board, options["rig_name"])
     if not options["faults"] and not options["pace"]:
         return entry
-    if not board.is_simulated:
+    if not isinstance(board, HardwareBoard) or not board.is_simulated:
         twin = f"take --board sim:{board.name}, if it has one" if isinstance(board, HardwareBoard) else "it has no twin"
         raise UsageError(f"--sim-fault and --pace are for twins, {board.name} is none", remedy=twin)
     if entry and entry.is_remote:
@@ -33,6 +33,6 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
             code="rig.remote_twin",
         )
     for text in options["faults"]:
-        parse_fault(text)
+        check_fault(text, board)
     entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
     return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])

@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from harness.board.fault_ranges import FIRST_CLOCK_HZ
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import MissingDependencyError, ProbeError, was_interrupted
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 # pyOCD logs every failed attempt as an error; the library is silent, the CLI may listen.
 logging.getLogger("pyocd").addHandler(logging.NullHandler())
 
-_FAST_HZ = 4_000_000
+_FAST_HZ = FIRST_CLOCK_HZ
 _SLOW_HZ = 400_000
 
 

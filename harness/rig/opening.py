@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.board.fault_ranges import check_fault
 from harness.board.lab_file import RigEntry, find_lab
 from harness.board.record import Board, HardwareBoard
 from harness.errors import ProbeError, UsageError
@@ -97,12 +98,17 @@ def rig_for(board: Board, name: str | None = None) -> RigEntry | None:
 
 
 def require_rig(board: Board, entry: RigEntry | None = None) -> None:
-    """Look whether a board on the desk is there, before minutes are spent on its firmware: what ``open_rig`` would say
-    after them. Raises ProbeError, UsageError."""
+    """Look whether a board on the desk is there, and whether a twin's faults can act, before minutes are spent on its
+    firmware: what ``open_rig`` would say after them. Raises ProbeError, UsageError."""
+    if board.kind == "host":
+        return
+    entry = entry or rig_for(board)
+    for fault in entry.faults if entry else ():
+        check_fault(fault, _with_chip(board))
     if board.kind == "hardware":
         from harness.rig.hardware import probe_uid
 
-        probe_uid(_with_chip(board), entry or rig_for(board))
+        probe_uid(_with_chip(board), entry)
 
 
 def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.board.twin_faults import parse_fault
+from harness.board.fault_ranges import check_fault
 from harness.errors import UsageError
 from harness.sim.nrf52 import NrfUicr
 from harness.sim.stm32_flash import Stm32Flash
@@ -15,8 +15,9 @@ Apply = Callable[[Twin, float], None]
 
 
 def inject(text: str, twin: Twin) -> None:
-    """Put the defect that ``text`` names into the twin. Raises UsageError with the names that there are."""
-    name, number = parse_fault(text)
+    """Put the defect that ``text`` names into the twin. Raises UsageError with the names that there are, or the
+    numbers that can act on its board."""
+    name, number = check_fault(text, twin.board)
     with twin.turn():
         APPLY[name](twin, number)
 

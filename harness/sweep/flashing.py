@@ -20,7 +20,7 @@ from harness.plan.arena import plan_arena
 from harness.probe import saved_firmware
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.opening import OpenRig, RigOptions, open_rig
+from harness.rig.opening import OpenRig, RigOptions, open_rig, require_rig
 from harness.sweep.boot import first_boot
 from harness.sweep.image import firmware_for
 from harness.sweep.request import SweepRequest
@@ -153,6 +153,7 @@ def _source(request: FlashRequest) -> _Source | None:
         model = read_model(request.source)
         sweep = SweepRequest(request.source, request.board.name, kernels=request.kernels, results=request.results)
         firmware = firmware_for(request.board, sweep)
+        require_rig(request.board, request.rig)
         return _Source(firmware.program(model, plan_arena(model, firmware.target).min_exact_bytes).image)
     elf = read_flashable(request.source, request.board)
     return _Source(FlashImage(elf.build_id, elf.model_sha256, elf.segments), elf.rtt_address, elf.foreign)

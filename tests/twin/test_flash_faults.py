@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.board.fault_ranges import check_fault
+from harness.board.lab_file import RigEntry
 from harness.board.twin_faults import FAULTS
 from harness.cli.main import main
 from harness.deadline import Deadline
@@ -16,9 +18,10 @@ from harness.probe import saved_firmware
 from harness.probe.protection import ProtectedChipError
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.opening import RigOptions, open_rig
+from harness.rig.opening import RigOptions, open_rig, require_rig
 from harness.sim import desk
 from harness.sim.injection import APPLY, inject
+from harness.sim.wire import resample
 from tests.patience import patient
 
 from .bare_metal import BOARDS, twin_board
@@ -159,7 +162,9 @@ def test_a_sector_that_does_not_hold_is_found_on_a_blank_flash_too(name: str, pr
     assert "(sector 0)" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["no-such", "drop=0", "silent=4"])
+@pytest.mark.parametrize(
+    "text", ["no-such", "drop=0", "silent=4", "dead-sector=8", "flash-bit=99999999", "wrong-chip=0x421", "clock=1"]
+)
 def test_a_defect_that_cannot_be_is_told_before_the_model_is_read(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -374,6 +379,51 @@ def test_a_defect_that_cannot_be_is_bad_usage(text: str, probe_of: Callable) -> 
     with pytest.raises(UsageError) as caught:
         inject(text, desk.twin(probe.probe_uid))
     assert text.partition("=")[0] in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("acts", "does_nothing", "wanted"),
+    [
+        ("dead-sector=7", "dead-sector=8", "from 0 to 7: its flash has 8 sectors"),
+        ("flash-bit=524287", "flash-bit=524288", "from 0 to 524287"),
+        ("wrong-chip=0x10006431", "wrong-chip=0x10006421", "not 0x421 in the bits 0xfff, which is a STM32F446RE"),
+        ("wrong-chip=0xffffffff", "wrong-chip=0x100000000", "of 32 bits"),
+        ("max-clock=3999999", "max-clock=4000000", "below 4000000"),
+        ("max-baud=999999", "max-baud=1000000", "below 1000000"),
+        ("clock=0.949", "clock=1", "not 0.95 to 1.052"),
+        ("clock=1.06", "clock=1.01", "not 0.95 to 1.052"),
+        ("clock=1000", "clock=0.000001", "from 0.001 to 1000"),
+        ("garbage=1000000", "garbage=1000001", "at most 1000000"),
+        *(
+            (f"{name}=1000000000", f"{name}=1000000001", "at most 1000000000")
+            for name in ("unplug-after", "brownout-flashing", "brownout-running", "replug-after", "drop", "drop-in")
+        ),
+    ],
+)
+def test_a_number_that_can_do_nothing_on_the_board_is_refused_with_those_that_can(
+    acts: str, does_nothing: str, wanted: str
+) -> None:
+    board = twin_board("nucleo-f446re")
+    assert check_fault(acts, board)[0] == acts.partition("=")[0]
+    with pytest.raises(UsageError) as caught:
+        check_fault(does_nothing, board)
+    assert caught.value.message == f"fault {does_nothing} does nothing on sim:nucleo-f446re"
+    assert wanted in caught.value.remedy
+
+
+def test_a_fault_of_the_lab_that_can_do_nothing_is_told_before_the_firmware_is_built() -> None:
+    board = twin_board("nucleo-f446re")
+    entry = RigEntry(name="worn", board=board.name, faults=("dead-sector=99",))
+    with pytest.raises(UsageError, match="dead-sector=99 does nothing"):
+        require_rig(board, entry)
+
+
+def test_a_clock_that_is_refused_is_one_that_no_byte_notices() -> None:
+    for factor in (0.95, 1.052):
+        there, back = resample(PATTERN, int(115200 * factor), 115200), resample(PATTERN, 115200, int(115200 * factor))
+        assert there == back == PATTERN
+    assert resample(PATTERN, 115200, int(115200 * 0.94)) != PATTERN
+    assert resample(PATTERN, int(115200 * 1.06), 115200) != PATTERN
 
 
 def test_every_fault_that_may_be_named_can_be_put_in() -> None:
