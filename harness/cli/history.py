@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from harness.lab.history.store import HistoryStore
 
 _PATH = click.Path(path_type=Path)
+#: Results of a model that are shown when nothing is said.
+_LAST = 2000
 _DEFAULT_METRICS = ("arena_min_bytes", "invoke_cycles")
 #: Lines for the newest commits; the document of --json has all.
 _SHOWN_COMMITS = 8
@@ -28,7 +30,9 @@ _TABLES = click.Choice(["results", "runs", "trials", "operators", "environments"
 @click.option("--metric", "metrics", multiple=True, help="Metric to follow (default: arena_min_bytes, invoke_cycles).")
 @click.option("--board", default="", help="Only this board.")
 @click.option("--kernels", default="", help="Only this kernel set.")
-@click.option("--last", type=click.IntRange(1), default=2000, show_default=True, help="So many results at most.")
+@click.option(
+    "--last", type=click.IntRange(1), help=f"So many results at most (default: {_LAST:,}; all of them with --export)."
+)
 @click.option("--plot", is_flag=True, help="Draw each series as blocks.")
 @click.option("--plot-file", type=_PATH, help="Draw every series into an .svg or .png file.")
 @click.option("--export", "export_path", type=_PATH, help="Write a table as .csv or .parquet.")
@@ -50,19 +54,14 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
     place = history_place(options["history"], options["results"])
     if not options["imports"] and "://" not in place and not Path(place).is_file():
         raise UsageError(f"there is no history {place}", remedy="harness regress writes one; name it with --history")
-    if options["export_path"]:
-        from harness.lab.history.frame import export
-
-        rows = export(place, options["export_path"], options["table"])
-        print(json.dumps(_document(written=rows)) if as_json else f"{counted(rows, 'row')} in {options['export_path']}")
-        return
+    _require_use(model, options)
     store = HistoryStore.open(place)
     try:
         if options["imports"]:
             from harness.lab.history.importing import import_paths
 
             count = import_paths(store, options["imports"])
-            if model is None:
+            if model is None and not options["export_path"]:
                 told = f"{counted(count, 'result')} in {store.database.place}"
                 print(json.dumps(_document(imported=count)) if as_json else told)
                 return
@@ -71,20 +70,46 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
 
             for path in options["estimate_files"]:
                 store.add_estimates(read_estimates(path))
-        if model is None:
-            _show_models(store, as_json)
+        if options["export_path"]:
+            _export(place, model, options, as_json)
+        elif model is None:
+            _show_models(store, options, as_json)
         else:
             _show_model(store, model, options, as_json)
     finally:
         store.close()
 
 
+def _require_use(model: str | None, options: dict[str, Any]) -> None:
+    """Raises UsageError for an option that would have no effect."""
+    of_a_picture = {"--metric": options["metrics"], "--plot": options["plot"], "--plot-file": options["plot_file"]}
+    for name, value in of_a_picture.items():
+        if value and options["export_path"]:
+            raise UsageError(
+                f"{name} has no effect on --export", remedy="leave one of them away: a table has all metrics"
+            )
+    for name, value in {**of_a_picture, "--last": options["last"]}.items():
+        if value and model is None and not options["export_path"]:
+            raise UsageError(
+                f"{name} is for one model", remedy=f"harness history MODEL {name} …: harness history lists them"
+            )
+
+
+def _export(place: str, model: str | None, options: dict[str, Any], as_json: bool) -> None:
+    from harness.lab.history.frame import Choice, export
+
+    choice = Choice(model or "", options["board"], options["kernels"], options["last"])
+    rows = export(place, options["export_path"], options["table"], choice)
+    print(json.dumps(_document(written=rows)) if as_json else f"{counted(rows, 'row')} in {options['export_path']}")
+
+
 def _document(**values: Any) -> dict[str, Any]:
     return {"schema": "harness.history", "schema_version": 1, **values}
 
 
-def _show_models(store: HistoryStore, as_json: bool) -> None:
-    rows = store.models()
+def _show_models(store: HistoryStore, options: dict[str, Any], as_json: bool) -> None:
+    board, kernels = options["board"], options["kernels"]
+    rows = [row for row in store.models() if board in {"", row[1]} and kernels in {"", row[2]}]
     if as_json:
         names = ("model", "board", "kernels", "results", "last")
         print(json.dumps(_document(models=[dict(zip(names, row, strict=True)) for row in rows]), indent=1))
@@ -92,7 +117,7 @@ def _show_models(store: HistoryStore, as_json: bool) -> None:
     for name, board, kernels, count, last in rows:
         print(f"{safe_text(name):<32} {board:<22} {kernels:<10} {count:>7} results, last {last}")
     if not rows:
-        print("the history is empty")
+        print("the history holds nothing of that" if board or kernels else "the history is empty")
 
 
 def _show_model(store: HistoryStore, model: str, options: dict[str, Any], as_json: bool) -> None:
@@ -102,8 +127,8 @@ def _show_model(store: HistoryStore, model: str, options: dict[str, Any], as_jso
     for name in options["metrics"]:
         if name not in METRICS:
             raise UsageError(f"there is no metric {quoted(name)}", remedy=f"metrics are {', '.join(METRICS)}")
-    wanted = {name: options[name] for name in ("board", "kernels", "last")}
-    found = series_of(store, model, options["metrics"] or _DEFAULT_METRICS, **wanted)
+    wanted = {name: options[name] for name in ("board", "kernels")}
+    found = series_of(store, model, options["metrics"] or _DEFAULT_METRICS, **wanted, last=options["last"] or _LAST)
     if not found:
         known = sorted({row[0] for row in store.models()})
         raise UsageError(

@@ -77,3 +77,37 @@ def test_a_change_with_the_same_tflm_is_told_as_such(tmp_path: Path, capsys: pyt
     out = _run(capsys, "kws", "--history", where, "--metric", "arena_min_bytes")[1]
     assert "12,936 -> 13,000 B (+0.49 %), the same TFLM" in out
     assert "aaa -> aaa" not in out
+
+
+def test_an_export_is_of_the_model_that_was_named(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "k.csv"
+    for more, rows in (((), 12), (("--last", "3"), 3), (("--board", "nucleo-f746zg"), 12)):
+        code, out = _run(capsys, "kws", "--history", place, "--export", str(target), *more)
+        assert (code, out) == (0, f"{rows} rows in {target}\n")
+        assert len(target.read_text().splitlines()) == rows + 1
+    assert main(["history", "cat", "--history", place, "--export", str(target)]) == 2
+    assert "the history holds no result of cat" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("kws", "--export", "k.csv", "--plot"), "--plot has no effect on --export"),
+        (("kws", "--export", "k.csv", "--metric", "arena_min_bytes"), "--metric has no effect on --export"),
+        (("--plot",), "--plot is for one model"),
+        (("--last", "3"), "--last is for one model"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    place: str, arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", *arguments, "--history", place]) == 2
+    assert told in capsys.readouterr().err
+    assert not Path("k.csv").exists()
+
+
+def test_the_list_is_of_the_board_that_was_named(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(capsys, "--history", place, "--board", "nucleo-f746zg")[1].startswith("kws ")
+    assert _run(capsys, "--history", place, "--board", "host")[1] == "the history holds nothing of that\n"

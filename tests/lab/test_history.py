@@ -15,7 +15,7 @@ from harness.errors import MissingDependencyError, UsageError
 from harness.estimates import Estimate
 from harness.lab.history import load
 from harness.lab.history.database import HistoryError, SqliteDatabase, open_database
-from harness.lab.history.frame import export
+from harness.lab.history.frame import Choice, export
 from harness.lab.history.importing import import_paths
 from harness.lab.history.schema import MIGRATIONS, VERSION
 from harness.lab.history.series import estimate_errors, series_of
@@ -258,6 +258,35 @@ def test_tables_are_exported(store: HistoryStore, place: str, tmp_path: Path) ->
     assert list(pandas.read_parquet(tmp_path / "t.parquet").arena_bytes[:2]) == [32768, 12928]
     with pytest.raises(UsageError, match=r"neither \.csv nor \.parquet"):
         export(place, tmp_path / "r.xlsx")
+
+
+def test_tables_are_exported_for_the_chosen_results_alone(store: HistoryStore, place: str, tmp_path: Path) -> None:
+    """MODEL, --board, --kernels and --last had no effect on --export: it wrote every row."""
+    import pandas
+
+    _fill(store)
+    store.add_run(samples.run(run_id="run-9"))
+    store.add_result("run-9", samples.job("cat", number=9), samples.sweep(9, min_bytes=4096))
+    target = tmp_path / "t.csv"
+
+    def rows(table: str, **wanted: str | int) -> pandas.DataFrame:
+        count = export(place, target, table, Choice(**wanted))  # type: ignore[arg-type]
+        frame = pandas.read_csv(target)
+        assert len(frame) == count
+        return frame
+
+    assert list(rows("results", model="kws").arena_min_bytes) == [12936, 12936, 13000]
+    assert list(rows("results", model="kws", last=2).arena_min_bytes) == [12936, 13000]
+    assert list(rows("results", board="nucleo-f746zg", kernels="cmsis_nn", last=1).model) == ["cat"]
+    assert list(rows("runs", model="cat").run_id) == ["run-9"]
+    assert list(rows("trials", model="kws", last=1).arena_bytes) == [32768, 12928]
+    assert set(rows("environments", model="cat").result_id) == {"run-9/cat/nucleo-f746zg/cmsis_nn"}
+    assert list(rows("estimates", model="kws", last=1).estimated_bytes) == [12960]
+    assert list(load(place, "results", Choice(model="cat")).arena_min_bytes) == [4096]
+    target.unlink()
+    with pytest.raises(UsageError, match="holds no result of kws on nrf52840dk"):
+        rows("results", model="kws", board="nrf52840dk")
+    assert not target.exists()
 
 
 def test_an_old_history_is_migrated_and_keeps_its_rows(tmp_path: Path) -> None:

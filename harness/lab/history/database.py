@@ -36,7 +36,7 @@ class Database(Protocol):
     def query(self, sql: str, parameters: Parameters | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows."""
 
-    def columns(self, sql: str) -> dict[str, list[Any]]:
+    def columns(self, sql: str, parameters: Parameters | None = None) -> dict[str, list[Any]]:
         """The rows by column, for whole tables."""
 
     def run(self, sql: str, rows: Sequence[Parameters]) -> None:
@@ -70,9 +70,9 @@ class SqliteDatabase:
         except sqlite3.Error as exc:
             raise self._error(exc) from exc
 
-    def columns(self, sql: str) -> dict[str, list[Any]]:
+    def columns(self, sql: str, parameters: Parameters | None = None) -> dict[str, list[Any]]:
         try:
-            return _by_column(self._connection.execute(sql))
+            return _by_column(self._connection.execute(sql, parameters or {}))
         except sqlite3.Error as exc:
             raise self._error(exc) from exc
 
@@ -148,9 +148,9 @@ class SqlalchemyDatabase:
         self._end_read()
         return found
 
-    def columns(self, sql: str) -> dict[str, list[Any]]:
+    def columns(self, sql: str, parameters: Parameters | None = None) -> dict[str, list[Any]]:
         try:
-            found = _by_column(self._connection.execute(self._sql.text(sql)).cursor)
+            found = _by_column(self._connection.execute(self._sql.text(sql), dict(parameters or {})).cursor)
         except self._sql.exc.SQLAlchemyError as exc:
             raise self._error(exc) from None
         finally:
