@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.rig.opening import RigOptions, open_rig, require_rig
 from harness.sim import desk
+from harness.sim.device import NoAnswerError
 from harness.sim.injection import APPLY, inject
+from harness.sim.twin import Twin
 from harness.sim.wire import resample
-from tests.patience import patient
+from tests.patience import PATIENCE_S, patient
 
 from .bare_metal import BOARDS, twin_board
 
@@ -428,3 +431,25 @@ def test_a_clock_that_is_refused_is_one_that_no_byte_notices() -> None:
 
 def test_every_fault_that_may_be_named_can_be_put_in() -> None:
     assert set(APPLY) == set(FAULTS)
+
+
+def test_a_twin_that_is_closed_while_a_debugger_uses_it_answers_no_more() -> None:
+    """As a served twin that is stopped: the probe server's thread is in the middle of something."""
+    for _ in range(8):
+        uid = desk.plug(twin_board("nucleo-f446re"))
+        twin, ended, under_way = desk.twin(uid), [], threading.Event()
+
+        def debug(twin: Twin = twin, ended: list[str] = ended, under_way: threading.Event = under_way) -> None:
+            try:
+                while True:
+                    twin.run_until_stopped(0.005)
+                    under_way.set()
+            except NoAnswerError as exc:
+                ended.append(str(exc))
+
+        debugger = threading.Thread(target=debug)
+        debugger.start()
+        assert under_way.wait(PATIENCE_S)
+        desk.unplug(uid)
+        debugger.join(PATIENCE_S)
+        assert ended == ["the twin was closed"]
