@@ -399,6 +399,24 @@ def test_no_message_holds_the_password(url: str) -> None:
     assert "***" in shown
 
 
+@pytest.mark.parametrize(
+    ("url", "told", "remedy"),
+    [
+        ("mysql://lab@localhost/h", "needs a driver: No module named 'MySQLdb'", "the Python module MySQLdb"),
+        ("mysql+none://lab@localhost/h", "no database that SQLAlchemy knows", "its dialect"),
+        ("postgresql+psycopg2cffi://lab@localhost/h", "needs a driver", "pip install 'tflm-harness[postgres]'"),
+    ],
+)
+def test_the_driver_that_is_missing_is_that_of_the_database(url: str, told: str, remedy: str) -> None:
+    """A history on MySQL asked for the extra of PostgreSQL."""
+    pytest.importorskip("sqlalchemy", reason="needs the extra postgres")
+    with pytest.raises(MissingDependencyError) as error:
+        open_database(url)
+    assert told in error.value.message
+    assert remedy in error.value.remedy
+    assert ("postgres" in error.value.remedy) is ("postgres" in url or "none" in url)
+
+
 def test_asking_an_absent_history_creates_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no history"):
         load(tmp_path / "none.sqlite")

@@ -124,7 +124,7 @@ class SqlalchemyDatabase:
             import sqlalchemy
         except ImportError as exc:
             raise MissingDependencyError(
-                f"the history {self.place} needs SQLAlchemy", remedy="pip install 'tflm-harness[postgres]'"
+                f"the history {self.place} needs SQLAlchemy", remedy=_driver_remedy(url, "sqlalchemy and its driver")
             ) from exc
         self._sql = sqlalchemy
         try:
@@ -133,7 +133,13 @@ class SqlalchemyDatabase:
             self._connection = engine.connect()
         except ImportError as exc:
             raise MissingDependencyError(
-                f"the history {self.place} needs a driver: {exc}", remedy="pip install 'tflm-harness[postgres]'"
+                f"the history {self.place} needs a driver: {exc}",
+                remedy=_driver_remedy(url, f"the Python module {exc.name}, or name another driver"),
+            ) from exc
+        except sqlalchemy.exc.NoSuchModuleError as exc:
+            raise MissingDependencyError(
+                f"the history {self.place} is on no database that SQLAlchemy knows: {exc}",
+                remedy="postgresql:// is the one that is tested; of another install its dialect for SQLAlchemy",
             ) from exc
         except Exception as exc:  # URL errors and driver errors have no common class
             raise self._error(exc) from None
@@ -214,6 +220,14 @@ def _by_column(cursor: Any) -> dict[str, list[Any]]:
         for column, values in zip(columns, zip(*rows, strict=True), strict=True):
             column.extend(values)
     return dict(zip((entry[0] for entry in cursor.description), columns, strict=True))
+
+
+def _driver_remedy(url: str, what: str) -> str:
+    """The extra is for PostgreSQL; other databases have drivers of their own."""
+    name = url.partition("://")[0].partition("+")[0]
+    if name.startswith("postgres"):
+        return "pip install 'tflm-harness[postgres]'"
+    return f"for {name} install {what}: {name}+DRIVER://…"
 
 
 def _with_driver(url: str) -> str:
