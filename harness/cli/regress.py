@@ -142,6 +142,9 @@ class Console:
             self._done += jobs
         self._say(f"goes on from {run_id}: {jobs} of {counted(self._total, 'job')} done")
 
+    def noted(self, text: str) -> None:
+        self._say(f"note: {text}")
+
     def _say(self, text: str) -> None:
         """A whole line at once: rigs speak at the same time."""
         with self._lock:

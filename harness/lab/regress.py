@@ -7,8 +7,8 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from harness import __version__
 from harness.board.catalogue import SIM_PREFIX, UnknownBoardError, load_board
 from harness.board.lab_file import Lab, RigEntry, find_lab
 from harness.deadline import Deadline
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, UsageError
 from harness.lab.baseline import BaselineStore
 from harness.lab.build_ahead import BuildAhead
 from harness.lab.dispatch import JobState, fits
 from harness.lab.evaluation import Evaluator, PastValues, planned_record
 from harness.lab.history.importing import add_jobs
-from harness.lab.history.store import HistoryStore
+from harness.lab.history.keeper import HistoryKeeper
 from harness.lab.job import Job, jobs_of
 from harness.lab.metrics import METRICS, Kind, Number
 from harness.lab.order import Order, Result
@@ -196,45 +196,31 @@ def regress(prepared: Prepared, watcher: Watcher) -> tuple[RunRecord, Path]:
     identity = identity_of(request.suite_path.read_bytes(), prepared.jobs, prepared.rigs)
     folder = RunFolder.unfinished(runs, identity, request.resume_within_s) if request.resume else None
     with folder or RunFolder.new(runs, prepared.suite.name, identity) as held:
-        store = HistoryStore.open(request.history) if request.history else None
-        try:
-            record = _run(prepared, held, store, watcher)
-        finally:
-            if store is not None:
-                store.close()
+        later = f"harness history --import {held.path.as_posix()}"
+        with closing(HistoryKeeper(request.history, later, watcher.noted)) as history:
+            record = _run(prepared, held, history, watcher)
         return record, held.finish(record)
 
 
-def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watcher: Watcher) -> RunRecord:
+def _run(prepared: Prepared, folder: RunFolder, history: HistoryKeeper, watcher: Watcher) -> RunRecord:
     request, started = prepared.request, time.monotonic()
     begun = _run_record(prepared, folder, (), (), 0.0)
-    if store is not None:
-        store.add_run(begun)
+    history.keep(lambda store: store.add_run(begun))
     resumed = [folder.past.finished[job.id] for job in prepared.jobs if job.id in folder.past.finished]
     open_jobs = [job for job in prepared.jobs if job.id not in folder.past.finished]
     done = [*resumed]
     if resumed:
         watcher.resumed(folder.run_id, len(resumed))
 
-    missed: list[str] = []
-
-    def remember(add: Callable[[HistoryStore], None]) -> None:
-        try:
-            if store is not None and not missed:
-                add(store)
-        except HarnessError as exc:
-            # a database that is away, or a damaged record, must not end a night: the run's folder holds everything
-            missed.append(f"{exc.message}; later: harness history --import {folder.path.as_posix()}")
-
     def keep_job(record: JobRecord, result: Result | None) -> None:
         folder.keep_job(record)
         if result is not None:
-            remember(lambda history: history.add_result(folder.run_id, record, result.record))
+            history.keep(lambda store: store.add_result(folder.run_id, record, result.record))
         else:  # it was given up: what was measured before is in its record
-            remember(lambda history: add_jobs(history, folder.run_id, [record]))
+            history.keep(lambda store: add_jobs(store, folder.run_id, [record]))
 
     # a kill may have come between the folder's line and the history's row
-    remember(lambda history: add_jobs(history, folder.run_id, resumed))
+    history.keep(lambda store: add_jobs(store, folder.run_id, resumed))
 
     runnable: list[Job] = []
     for job in open_jobs:
@@ -246,7 +232,7 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
             watcher.finished(hopeless)
             done.append(hopeless)
     ahead = build_ahead(prepared, folder, runnable)
-    evaluator = Evaluator(prepared.baselines, prepared.suite.baselines, prepared.suite.retries, _past(store))
+    evaluator = Evaluator(prepared.baselines, prepared.suite.baselines, prepared.suite.retries, _past(history))
     scheduler = Scheduler(
         Plan(
             rigs=prepared.rigs,
@@ -272,7 +258,7 @@ def _run(prepared: Prepared, folder: RunFolder, store: HistoryStore | None, watc
     seconds = time.monotonic() - started
     record = _run_record(prepared, folder, done, scheduler.rig_records(), seconds, resumed=len(resumed))
     changes = upgrades(record.jobs, request.tflm) if request.tflm else ()
-    return msgspec.structs.replace(record, notes=(*prepared.notes, *missed), upgrades=changes)
+    return msgspec.structs.replace(record, notes=(*prepared.notes, *history.notes), upgrades=changes)
 
 
 def build_ahead(prepared: Prepared, folder: RunFolder, jobs: Sequence[Job]) -> BuildAhead:
@@ -334,13 +320,14 @@ def _blocked_code(why: str) -> int:
     return int(ExitCode.RESULT_BAD if "--max-minutes" in why else ExitCode.PROBE)
 
 
-def _past(store: HistoryStore | None) -> PastValues:
+def _past(history: HistoryKeeper) -> PastValues:
     """A rig's earlier times, where there is a history; bytes need none, they are exact."""
 
     def values(rig: str, job: Job, metric: str, conditions: ConditionsRecord) -> Sequence[Number]:
-        if store is None or METRICS[metric].kind is not Kind.TIMING:
+        if METRICS[metric].kind is not Kind.TIMING:
             return ()
-        return store.past_values(rig, job.model.name, job.model.sha256, metric, conditions)
+        model = job.model
+        return history.past(lambda store: store.past_values(rig, model.name, model.sha256, metric, conditions))
 
     return values
 

@@ -28,6 +28,9 @@ class Watcher(Protocol):
     def resumed(self, run_id: str, jobs: int) -> None:
         """The run goes on from an earlier one that has finished so many jobs."""
 
+    def noted(self, text: str) -> None:
+        """Something that the run goes on without; it is among the notes of its record too."""
+
     def begun(self, job: Job, rig: str, attempt: int) -> None: ...
 
     def told(self, job: Job, rig: str, text: str) -> None: ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,11 @@ from typing import Any
 import pytest
 
 from harness.lab.history import load
+from harness.lab.history.keeper import HistoryKeeper
+from harness.lab.history.store import HistoryStore
 from harness.lab.run_folder import read_journal
+from tests.lab import samples
+from tests.lab.conftest import silent_port
 from tests.patience import PATIENCE_S, wait_until
 from tests.processes import Signalled, is_alive
 
@@ -387,6 +393,54 @@ def test_the_tolerance_of_outputs_goes_along_to_the_sweep(folder: Path) -> None:
     }
     steps = {name: record["reference"]["tolerance_steps"] for name, record in records.items()}
     assert steps == {"hello": 0, "svdf": 2.5}
+
+
+@pytest.mark.parametrize("away", ["refused", "no database", "later version", "no driver"])
+def test_a_history_that_is_away_from_the_start_ends_no_run(folder: Path, away: str) -> None:
+    """The database refused the connection: exit 3, and in the morning nothing was measured."""
+    place = folder / "results" / "history.sqlite"
+    place.parent.mkdir()
+    with silent_port() as port:
+        if away == "no database":
+            place.write_text("these are notes" * 100)
+        elif away == "later version":
+            HistoryStore.open(str(place)).close()
+            with contextlib.closing(sqlite3.connect(place)) as newer:
+                newer.execute("UPDATE harness_schema SET version = 99")
+                newer.commit()
+        else:
+            pytest.importorskip("psycopg", reason="needs the extra postgres")
+        urls = {"refused": f"postgresql://lab:s3cret@127.0.0.1:{port}/h", "no driver": "mysql://lab:s3cret@127.0.0.1/h"}
+        where = urls.get(away, str(place))
+        argv = ("regress", "examples/suite.yaml", "-k", "hello", "--history", where, "--json")
+        done = _harness(folder, *argv)
+    assert done.returncode == 0, done.stderr
+    run = _document(done)
+    assert [metric["value"] for metric in run["jobs"][0]["metrics"]][:2] == [1936, 1504]
+    (note,) = run["notes"]
+    later = f"the run goes on without it; later: harness history --import results/lab/{run['run_id']}"
+    assert note.startswith("the history" if away == "no driver" else "history ") and note.endswith(later)
+    assert done.stderr.startswith("note: ") and "s3cret" not in done.stderr + done.stdout
+    imported = _harness(folder, "history", "--import", f"results/lab/{run['run_id']}", "--history", "h.sqlite")
+    assert imported.stdout == "1 result in h.sqlite\n"
+    assert list(load(folder / "h.sqlite").arena_min_bytes) == [1936]
+
+
+def test_a_history_that_is_damaged_during_the_run_ends_no_run(tmp_path: Path) -> None:
+    """Reading a rig's earlier times from a database that had gone ended the run, where writing did not."""
+    told: list[str] = []
+    place = tmp_path / "h.sqlite"
+    keeper = HistoryKeeper(str(place), "harness history --import r", told.append)
+    keeper.keep(lambda store: store.add_run(samples.run()))
+    with contextlib.closing(sqlite3.connect(place)) as other:
+        other.execute("ALTER TABLE results RENAME TO gone")
+    conditions = samples.job().conditions
+    assert keeper.past(lambda store: store.past_values("left", "kws", "ab" * 32, "invoke_cycles", conditions)) == ()
+    keeper.keep(lambda store: store.add_result("run-1", samples.job(), samples.sweep()))
+    assert keeper.past(lambda _store: [1]) == ()  # it is left alone
+    assert told == keeper.notes and len(told) == 1
+    assert "no such table: results" in told[0]
+    keeper.close()
 
 
 def test_list_runs_nothing(folder: Path) -> None:
