@@ -33,16 +33,34 @@ _ABSENT = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _IN_TEXT = re.compile(r"\b[A-Z]\w*Error\((\d+),")
 
 
-def connect(url: str, baud: int) -> Any:
-    """pyserial's port, open and, where the system can, exclusive: two readers would steal each other's bytes."""
-    port: Any = serial.serial_for_url(_patient(url), do_not_open=True)
+def connect(url: str, baud: int, *, raw_wait_s: float = 0.25) -> Any:
+    """pyserial's port, open and, where the system can, exclusive: two readers would steal each other's bytes.
+
+    A plain socket says nothing when it is opened: ``raw_wait_s`` is how long its server may take to say it is taken.
+    """
+    port: Any = _watched(serial.serial_for_url(_patient(url), do_not_open=True))
     port.baudrate = baud
     port.timeout = _POLL_S
     if "://" not in url:
         port.write_timeout = WRITE_TIMEOUT_S  # pyserial's network ports have none
         port.exclusive = True
     port.open()
+    if url.lower().startswith("socket://"):
+        from harness.link.served_port import refuse_taken
+
+        refuse_taken(url, port._socket, raw_wait_s)
     return port
+
+
+def _watched(port: Any) -> Any:
+    """The port, or one in place of pyserial's RFC 2217 that does not wait for a server that hung up."""
+    if not type(port).__module__.endswith("rfc2217"):
+        return port
+    from harness.link.served_port import WatchedRfc2217
+
+    watched = WatchedRfc2217(None)
+    watched.port = port.port
+    return watched
 
 
 def _patient(url: str) -> str:

@@ -1,7 +1,7 @@
 """A serial line on a TCP port: plain bytes (``socket://``) or RFC 2217 (``rfc2217://``), one client at a time.
 
 The other end of `SerialLink`'s URLs, for boards that are emulated on another machine. A thread of its own answers the
-client, whether or not the board listens.
+client, whether or not the board listens. A second client is told that the port is taken, as ser2net does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from typing import Any
 
 _BUFFER_LIMIT = 1 << 20
 _JOIN_TIMEOUT_S = 5.0
+_BUFFERED_READS = 64
+_TAKEN = b"port already in use\r\n"
+#: How long a client that is turned away has to read that and hang up.
+_TURN_AWAY_S = 2.0
 
 
 class SerialServer:
@@ -93,21 +97,26 @@ class SerialServer:
     def _run(self) -> None:
         while not self._closed:
             client = self._client
-            watched: list[Any] = [self._wake_read, client or self._listener]
+            watched: list[Any] = [self._wake_read, self._listener, *([client] if client else [])]
             ready, writable, _ = select.select(watched, [client] if client and self._outgoing else [], [], 1.0)
             if self._wake_read in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 4096)
-            if client is None:
-                if self._listener in ready:
-                    self._accept()
-            elif client in ready:
-                self._receive(client)
+            if client in ready:
+                self._receive()
+            if self._listener in ready:
+                for _ in range(_BUFFERED_READS):  # what the former client left may end in its goodbye
+                    if not self._receive():
+                        break
+                self._accept()
             if writable:
                 self._send()
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
+        if self._client is not None:
+            threading.Thread(target=_turn_away, args=(client,), daemon=True).start()
+            return
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
@@ -119,19 +128,23 @@ class SerialServer:
 
                 self._manager = rfc2217.PortManager(self._settings, _Writer(self))
 
-    def _receive(self, client: socket.socket) -> None:
+    def _receive(self) -> bool:
+        """Whether there was something, so that there may be more."""
+        if self._client is None:
+            return False
         try:
-            data = client.recv(65536)
+            data = self._client.recv(65536)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if not data:
             self._hang_up()
-            return
+            return False
         with self._lock:
             self._incoming += b"".join(self._manager.filter(data)) if self._manager else data
         self._stirred.set()
+        return True
 
     def _send(self) -> None:
         with self._lock:
@@ -152,6 +165,16 @@ class SerialServer:
                 self._client.close()
             self._client = self._manager = None
             self._outgoing.clear()
+
+
+def _turn_away(client: socket.socket) -> None:
+    """What it sent meanwhile is read to its end: a connection that is closed over unread bytes loses the text."""
+    client.settimeout(_TURN_AWAY_S)
+    with client, contextlib.suppress(OSError):
+        client.sendall(_TAKEN)
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(4096):
+            pass
 
 
 class _Settings:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
+import socket
 import termios
+import threading
 import tty
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from harness.link.port_opening import PortOpening, connect
 from harness.link.port_owner import group_of, port_owner
 from harness.link.ports import SerialPort, list_ports
 from harness.link.serial_link import SerialLink
-from tests.patience import patient
+from harness.link.serial_server import SerialServer
+from tests.patience import PATIENCE_S, patient, wait_until
 
 
 @dataclass
@@ -147,6 +151,42 @@ def test_a_server_of_a_port_is_given_time_to_agree(url: str, opened_as: str, mon
     with pytest.raises(serial.SerialException, match="Port must be configured"):
         connect(url, 115200)
     assert asked == [opened_as]
+
+
+@pytest.mark.parametrize("rfc2217", [True, False], ids=["rfc2217", "socket"])
+def test_a_served_port_that_another_client_has_is_busy(rfc2217: bool) -> None:
+    """pyserial waited half a minute for a server that had one client already, and said that it is no RFC 2217."""
+    server = SerialServer(0, rfc2217=rfc2217)
+    first = SerialLink(server.url)
+    quick = PortOpening(patience_s=0, connect=partial(connect, raw_wait_s=PATIENCE_S), owner=lambda _device: "")
+    assert refused(quick, server.url).code == "link.busy"
+    assert_connected(server, first)
+    first.close()
+    second = SerialLink(server.url)
+    assert_connected(server, second)
+    second.close()
+    server.close()
+
+
+def assert_connected(server: SerialServer, link: SerialLink) -> None:
+    """Both ways; what a server says before it has accepted somebody is lost."""
+    link.write(b"?", patient())
+    wait_until(lambda: server.read() == b"?", "the server hears its client")
+    server.write(b"hello")
+    said = b""
+    while len(said) < 5:
+        said += link.read(patient())
+    assert said == b"hello"
+
+
+def test_a_server_that_hangs_up_is_told_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        hang_up = threading.Thread(target=lambda: listener.accept()[0].close())
+        hang_up.start()
+        error = refused(PortOpening(), f"rfc2217://127.0.0.1:{listener.getsockname()[1]}")
+        hang_up.join()
+    assert (error.code, error.exit_code) == ("link.open", 6)
+    assert "hung up before it agreed to be a serial port" in error.message
 
 
 class Board:
