@@ -11,6 +11,7 @@ from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import ProbeError
+from harness.link.no_link import NoLink
 from harness.link.ports import list_ports
 from harness.link.protocol import Link
 from harness.link.rtt_link import RttLink
@@ -54,6 +55,8 @@ def open_hardware(
     save_to: Path | None,
     own_mark: bytes,
     rtt_address: int | None = None,
+    *,
+    talks: bool = True,
 ) -> tuple[Probe, Link]:
     """Raises ProbeError (absent, busy), UsageError (a choice is needed) or LinkError (the port does not open)."""
     uid = probe_uid(board, entry)
@@ -63,6 +66,8 @@ def open_hardware(
         probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock.release)
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
+        if not talks:
+            return probe, NoLink()
         url = serial_url(uid, entry)
         return probe, SerialLink(url, board.uart.baud, find=port_finder(uid, entry))
     except BaseException:

@@ -23,7 +23,8 @@ class RigOptions:
     ``transcript`` is the file that the link's traffic is written to. ``rig``: which of the lab's entries; None: the
     only one that fits the board. ``save_to``: where a firmware that is not ours is kept before it is overwritten; None:
     nowhere. ``own_mark``: bytes that every firmware of ours has behind its vectors. ``rtt_address``: talk through
-    the probe, by the RTT control block there, instead of a serial port."""
+    the probe, by the RTT control block there, instead of a serial port. ``talks`` False: a board on the desk is only
+    flashed, and its port is left to whoever has it."""
 
     interpreter: str = "recording"
     transcript: Path | None = None
@@ -31,6 +32,7 @@ class RigOptions:
     save_to: Path | None = None
     own_mark: bytes = b""
     rtt_address: int | None = None
+    talks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,12 @@ def _open_hardware(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.hardware import open_hardware
 
     return open_hardware(
-        _with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark, options.rtt_address
+        _with_chip(board),
+        options.rig or rig_for(board),
+        options.save_to,
+        options.own_mark,
+        options.rtt_address,
+        talks=options.talks,
     )
 
 
@@ -134,7 +141,12 @@ def _open_twin(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.twin import open_twin
 
     return open_twin(
-        _with_chip(board), options.rig or rig_for(board), options.save_to, options.own_mark, options.rtt_address
+        _with_chip(board),
+        options.rig or rig_for(board),
+        options.save_to,
+        options.own_mark,
+        options.rtt_address,
+        talks=options.talks,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.board.lab_file import RigEntry
 from harness.board.record import HardwareBoard
+from harness.link.no_link import NoLink
 from harness.link.protocol import Link
 from harness.link.rtt_link import RttLink
 from harness.link.serial_link import SerialLink
@@ -20,13 +21,15 @@ def open_twin(
     save_to: Path | None,
     own_mark: bytes,
     rtt_address: int | None = None,
+    *,
+    talks: bool = True,
 ) -> tuple[Probe, Link]:
     """A twin with the entry's faults; one behind a server (``harness sim serve``) is opened as hardware is.
 
     A fresh twin has no firmware that could be lost; one whose flash is kept (HARNESS_SIM_STATE) may have somebody's.
     """
     if entry and entry.is_remote:
-        return open_hardware(board, entry, None, own_mark, rtt_address)
+        return open_hardware(board, entry, None, own_mark, rtt_address, talks=talks)
     from harness.probe.session import import_pyocd
     from harness.sim import desk, injection
 
@@ -41,6 +44,8 @@ def open_twin(
         probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=own_mark), lambda: desk.unplug(uid))
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
+        if not talks:
+            return probe, NoLink()
         return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)
     except BaseException:
         desk.unplug(uid)

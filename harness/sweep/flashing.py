@@ -92,6 +92,7 @@ def flash(request: FlashRequest, tell: Callable[[str], None]) -> FlashOutcome:
         save_to=request.results / "saved-firmware" if request.save else None,
         own_mark=BOOT_LINE_PREFIX.encode(),
         rtt_address=source.rtt_address if source else None,
+        talks=source is not None and not source.foreign,
     )
     with open_rig(request.board, options) as rig:
         probe = cast(_OnRig, rig.probe).probe

@@ -43,17 +43,18 @@ def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
     elf = compile_firmware("hello", "nucleo-f446re", firmware_dir)
     entry = {"name": "far", "board": served["board"], "probe": served["probe"], "port": served["port"]}
     (tmp_path / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
-    done = subprocess.run(
-        [*HARNESS, "flash", "--board", "sim:nucleo-f446re", str(elf), "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["programmed"] is True
     patience = f"?timeout={PATIENCE_S}" if served["port"].startswith("rfc2217") else ""
+    # a monitor has the port meanwhile: a program that is not asked is flashed all the same, and its boot can be watched
     with serial.serial_for_url(served["port"] + patience, baudrate=115200, timeout=PATIENCE_S) as port:
+        done = subprocess.run(
+            [*HARNESS, "flash", "--board", "sim:nucleo-f446re", str(elf), "--json"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["programmed"] is True
         port.write(b"ab")
         assert port.read_until(b"aaabbb").endswith(b"aaabbb")
 
