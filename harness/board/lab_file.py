@@ -42,7 +42,8 @@ class LabFileError(ConfigError):
 class RigEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One board on somebody's desk. ``probe`` is a unique id or ``remote:host:port``; "": the only one that fits.
     ``port`` is ``usb:SERIAL``, a device path or a pyserial URL; "": the one that belongs to the probe. ``pace`` and
-    ``faults`` are for twins: take a real board's time, and misbehave as told."""
+    ``faults`` are for twins: take a real board's time, and misbehave as told. ``lab`` is the file that it was read
+    from, no key of it; "": made on demand."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=80)]
     board: Annotated[str, msgspec.Meta(pattern=r"^(sim:)?[a-z0-9][a-z0-9_.-]*\Z")]
@@ -51,6 +52,7 @@ class RigEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     pace: bool = False
     faults: tuple[str, ...] = ()
     notes: str = ""
+    lab: str = ""
 
     @property
     def is_remote(self) -> bool:
@@ -85,7 +87,8 @@ def read_lab(path: Path) -> Lab:
         raise LabFileError(f"{path}: {exc}", remedy=_REMEDY) from exc
     for where, problem in (*_problems(lab), *_twin_problems(lab)):
         raise LabFileError(f"{path}: {problem} - `{where}`", remedy=_REMEDY)
-    return lab
+    here = str(path.resolve())
+    return Lab(rigs=tuple(msgspec.structs.replace(entry, lab=here) for entry in lab.rigs))
 
 
 def find_lab(path: Path | None = None) -> Lab | None:
@@ -112,7 +115,7 @@ def lab_yaml(entries: tuple[RigEntry, ...]) -> str:
     rows: list[dict[str, Any]] = []
     for entry in entries:
         values = msgspec.to_builtins(entry)
-        rows.append({key: value for key, value in values.items() if value not in ("", False, [], ())})
+        rows.append({key: value for key, value in values.items() if key != "lab" and value not in ("", False, [], ())})
     text: str = yaml.safe_dump({"rigs": rows}, sort_keys=False, allow_unicode=True)
     return text
 
@@ -155,6 +158,8 @@ def _problems(lab: Lab) -> list[tuple[str, str]]:
             found.append(("$.rigs", f"{count} rigs share the probe {quoted(probe)}"))
     for at, entry in enumerate(lab.rigs):
         where = f"$.rigs[{at}]"
+        if entry.lab:
+            found.append((where, "Object contains unknown field `lab`"))
         if entry.is_remote and not _REMOTE.match(entry.probe):
             found.append((f"{where}.probe", f"{quoted(entry.probe)} is not remote:host:port"))
         if entry.is_remote and "://" not in entry.port:

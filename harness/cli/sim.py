@@ -38,9 +38,12 @@ def serve(
     """Run a twin in this process, with pyOCD's probe server and a serial port on TCP, until interrupted."""
     from harness.board.catalogue import load_hardware_board
     from harness.board.lab_file import RigEntry, lab_yaml
+    from harness.rig.twin import twin_locks
+    from harness.sim import desk
     from harness.sim.serving import ServedTwin, ServeRequest
 
     board = load_hardware_board("sim:" + board_name.removeprefix("sim:"))
+    locks = list(twin_locks(None, desk.kept_flash(board)))
     served = ServedTwin(ServeRequest(board, probe_port, serial_port, host, not raw, pace, faults))
     try:
         if as_json:
@@ -54,6 +57,8 @@ def serve(
         print("stopped", file=sys.stderr)
     finally:
         served.close()
+        for lock in locks:
+            lock.release()
 
 
 @sim.command("faults")

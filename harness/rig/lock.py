@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -15,12 +16,15 @@ from harness.errors import ProbeError
 
 
 class RigLock:
-    """Held from construction to `release`. Raises ProbeError ``rig.busy`` with the owner and since when."""
+    """Held from construction to `release`. Raises ProbeError ``rig.busy`` with the owner and since when. ``place``
+    tells apart what is called the same: rigs of two lab files."""
 
-    def __init__(self, identity: str, folder: Path | None = None) -> None:
+    def __init__(self, identity: str, folder: Path | None = None, *, place: str = "") -> None:
         folder = folder or _default_folder()
         folder.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", identity)[:120]
+        if place:
+            name += "-" + hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
         self._note = folder / f"{name}.json"
         self._lock = FileLock(folder / f"{name}.lock")
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from harness.board.lab_file import RigEntry
@@ -13,6 +15,7 @@ from harness.link.serial_link import SerialLink
 from harness.probe.protocol import Probe
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.rig.hardware import HeldProbe, open_hardware
+from harness.rig.lock import RigLock
 
 
 def open_twin(
@@ -34,19 +37,32 @@ def open_twin(
     from harness.sim import desk, injection
 
     import_pyocd()
-    uid = desk.plug(board, pace=bool(entry and entry.pace))
+    state = desk.kept_flash(board)
+    locks = ExitStack()
     try:
+        for lock in twin_locks(entry, state):
+            locks.callback(lock.release)
+        uid = desk.plug(board, pace=bool(entry and entry.pace))
+        locks.callback(desk.unplug, uid)
         twin = desk.twin(uid)
         for text in entry.faults if entry else ():
             injection.inject(text, twin)
         rig = entry.name if entry else board.name
-        kept = save_to if desk.keeps_flash() else None
-        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=own_mark), lambda: desk.unplug(uid))
+        kept = save_to if state else None
+        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=own_mark), locks.close)
         if rtt_address is not None:
             return probe, RttLink(probe.probe, rtt_address)
         if not talks:
             return probe, NoLink()
         return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)
     except BaseException:
-        desk.unplug(uid)
+        locks.close()
         raise
+
+
+def twin_locks(entry: RigEntry | None, state: Path | None) -> Iterator[RigLock]:
+    """Of a rig that a lab file names, and of the flash that is kept. A twin made on demand belongs to its process."""
+    if entry and entry.lab:
+        yield RigLock(f"rig {entry.name} (twin)", place=entry.lab)
+    if state:
+        yield RigLock(f"the flash in {state}", place=str(state.resolve()))

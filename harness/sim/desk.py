@@ -75,9 +75,9 @@ def twin(uid: str) -> Twin:
         return _twins[uid]
 
 
-def keeps_flash() -> bool:
-    """Whether twins find in their flash what an earlier process left there."""
-    return bool(os.environ.get(STATE_VARIABLE))
+def kept_flash(board: HardwareBoard) -> Path | None:
+    """Where a twin of the board finds what an earlier process left in its flash; None where none is kept."""
+    return _state_file(unique_id(board))
 
 
 def _state_file(uid: str) -> Path | None:

@@ -28,15 +28,19 @@ def _lab(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_lab_is_read_and_written_back_the_same(tmp_path: Path) -> None:
-    lab = read_lab(_lab(tmp_path, FULL))
+    path = _lab(tmp_path, FULL)
+    lab = read_lab(path)
     assert [rig.name for rig in lab.rigs] == ["left", "attic", "twin", "here"]
     assert lab.rig("attic") == RigEntry(
-        name="attic", board="nrf52840dk", probe="remote:attic.lan:5555", port="rfc2217://attic.lan:2217"
+        name="attic",
+        board="nrf52840dk",
+        probe="remote:attic.lan:5555",
+        port="rfc2217://attic.lan:2217",
+        lab=str(path),
     )
     assert lab.rig("twin").pace and lab.rig("twin").faults == ("drop=500",)
-    again = tmp_path / "again.yaml"
-    again.write_text(lab_yaml(lab.rigs))
-    assert read_lab(again) == lab
+    path.write_text(lab_yaml(lab.rigs))
+    assert read_lab(path) == lab
 
 
 @pytest.mark.parametrize(
