@@ -16,6 +16,7 @@ from harness.board.fault_ranges import FIRST_CLOCK_HZ
 from harness.board.record import HardwareBoard
 from harness.deadline import Deadline
 from harness.errors import MissingDependencyError, ProbeError, was_interrupted
+from harness.probe.kind import refuse_other_kind
 from harness.probe.protection import is_locked, with_limits
 from harness.probe.remote import bound_waits
 from harness.probe.targets import register_target
@@ -146,6 +147,11 @@ def _climb(
             if deadline.passed:
                 break
         else:
+            try:
+                refuse_other_kind(session.probe, board, place.rig)
+            except BaseException:
+                close_session(session)
+                raise
             return OpenSession(session, rung, (*tried, f"{rung}: connected"))
     assert last is not None
     raise ProbeError(f"{last.message}; tried {', '.join(tried)}", remedy=last.remedy, code=last.code) from last

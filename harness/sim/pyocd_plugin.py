@@ -16,6 +16,7 @@ from pyocd.core.plugin import Plugin
 from pyocd.probe.debug_probe import DebugProbe
 
 from harness.board.record import HardwareBoard
+from harness.probe.kind import TWIN_VENDOR
 from harness.probe.targets import register_all
 from harness.sim import desk
 from harness.sim.dap import DebugPort
@@ -50,7 +51,7 @@ class TwinProbe(DebugProbe):  # type: ignore[misc]
 
     @property
     def vendor_name(self) -> str:
-        return "Digital twin"
+        return TWIN_VENDOR
 
     @property
     def product_name(self) -> str:

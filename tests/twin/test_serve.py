@@ -59,6 +59,27 @@ def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
         assert port.read_until(b"aaabbb").endswith(b"aaabbb")
 
 
+def test_a_served_twin_that_is_entered_as_a_board_is_refused(
+    served: dict[str, Any], firmware_dir: Path, tmp_path: Path
+) -> None:
+    """The records then said ``board nucleo-f446re, timing cycles``."""
+    elf = compile_firmware("hello", "nucleo-f446re", firmware_dir)
+    entry = {"name": "far", "board": "nucleo-f446re", "probe": served["probe"], "port": served["port"]}
+    (tmp_path / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
+    done = subprocess.run(
+        [*HARNESS, "flash", "--board", "nucleo-f446re", str(elf), "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 2, done.stderr
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "rig.is_twin"
+    assert error["message"] == "rig far: its probe is that of a twin, not of a board"
+    assert error["remedy"].startswith("write board: sim:nucleo-f446re")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
