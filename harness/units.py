@@ -44,6 +44,11 @@ def format_size(count: int) -> str:
     return f"{count:,} B ({count / 1024 / 1024:.2f} MiB)"
 
 
+def short_commit(commit: str) -> str:
+    """Twelve digits of a commit, as a sentence names it."""
+    return safe_text(commit[:12]) or "not known"
+
+
 def safe_text(text: str, limit: int = 200) -> str:
     """A foreign name made fit to print on one line.
 

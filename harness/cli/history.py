@@ -10,7 +10,7 @@ import click
 
 from harness.cli.regress import history_place
 from harness.errors import UsageError
-from harness.units import counted, quoted, safe_text
+from harness.units import counted, quoted, safe_text, short_commit
 
 if TYPE_CHECKING:
     from harness.lab.history.series import EstimateErrors, Series
@@ -179,16 +179,21 @@ def _print_series(model: str, series: Series, *, plot: bool) -> None:
     if len(commits) > _SHOWN_COMMITS:
         print(f"  {len(commits) - _SHOWN_COMMITS} earlier TFLM commits: --json")
     for commit, count, value in commits[-_SHOWN_COMMITS:]:
-        print(f"  TFLM {safe_text(commit[:12]) or 'not known'}: {value:,.0f} {unit}, median of {count}")
+        print(f"  TFLM {short_commit(commit)}: {value:,.0f} {unit}, median of {count}")
     for change in series.changes():
-        old, new = (safe_text(series.points[at].tflm_commit[:12]) for at in (change.index - 1, change.index))
+        old, new = (series.points[at].tflm_commit for at in (change.index - 1, change.index))
         when = series.points[change.index].created
         levels = f"{change.before:,.0f} -> {change.after:,.0f} {unit} ({change.percent:+.2f} %)"
-        update = f", TFLM {old} -> {new}" if old != new else ", the same TFLM"
-        print(f"  {when}: {levels}{update}")
+        print(f"  {when}: {levels}, {_update(old, new)}")
     if plot:
         values = series.values
         print(f"  {sparkline(values)}  {min(values):,} … {max(values):,} {unit}")
+
+
+def _update(old: str, new: str) -> str:
+    if old == new:
+        return "the same TFLM" if old else "TFLM not known"
+    return f"TFLM {short_commit(old)} -> {short_commit(new)}"
 
 
 def _title(model: str, series: Series) -> str:
@@ -209,7 +214,7 @@ def _newest(series: list[Series], errors: list[EstimateErrors]) -> list[Estimate
 def _print_errors(errors: list[EstimateErrors]) -> None:
     for error in errors:
         print(
-            f"  {safe_text(error.tool)} on {error.board}, {error.kernels}, TFLM {safe_text(error.tflm_commit[:12])}: "
+            f"  {safe_text(error.tool)} on {error.board}, {error.kernels}, TFLM {short_commit(error.tflm_commit)}: "
             f"error {error.mean_percent:+.2f} % on average, {error.worst_percent:+.2f} % at worst, "
             f"{error.under} of {error.count} too small"
         )
@@ -223,7 +228,7 @@ def _draw(model: str, found: list[Series], path: Path) -> None:
         Panel(
             _title(model, series),
             series.values,
-            [f"{point.created} {point.tflm_commit[:12]}: {point.value:,}" for point in series.points],
+            [f"{point.created} TFLM {short_commit(point.tflm_commit)}: {point.value:,}" for point in series.points],
             [change.index for change in series.changes()],
             series.metric.unit,
         )

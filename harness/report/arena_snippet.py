@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from harness.record.schema import SweepRecord
-from harness.units import format_size, safe_text
+from harness.units import format_size, safe_text, short_commit
 
 
 def arena_snippet(record: SweepRecord) -> Iterator[str]:
@@ -24,6 +24,7 @@ def arena_snippet(record: SweepRecord) -> Iterator[str]:
 
 
 def _what(record: SweepRecord) -> str:
-    tflm = f"TFLM {record.device.tflm_commit[:12]}" if record.device else "this TFLM"
+    commit = record.device.tflm_commit if record.device else ""
+    tflm = f"TFLM {short_commit(commit)}" if commit else "this TFLM"
     name = safe_text(record.model_name, 200)
     return f"{name} on {safe_text(PurePath(record.board).name)}, {record.kernels} kernels, {tflm} only"

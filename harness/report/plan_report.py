@@ -16,7 +16,7 @@ from harness.plan.stages import StageKind
 from harness.report import plan_tables as tables
 from harness.report.arena_picture import ArenaPicture, Block, Kind
 from harness.report.arena_terminal import picture_lines
-from harness.units import format_bytes, format_size, safe_text
+from harness.units import format_bytes, format_size, safe_text, short_commit
 from harness.whatif.answer import Answer, Recommendation, holding
 from harness.whatif.shared import Shared
 
@@ -80,7 +80,7 @@ def _headline(answer: Answer) -> Iterator[RenderableType]:
     yield Text(f"{_file_name(plan)}  {format_size(plan.model_bytes)}, sha256 {plan.model_sha256[:12]}", style="bold")
     yield Text(
         f"for {target.core}, {target.kernels.value} kernels, {target.interpreter.value} interpreter, {target.abi}, "
-        f"TFLM {target.tflm_commit[:12]}"
+        f"TFLM {short_commit(target.tflm_commit)}"
     )
     grid = Table.grid(padding=(0, 2))
     grid.add_column()

@@ -14,7 +14,7 @@ from harness.report.arena_snippet import arena_snippet
 from harness.report.soak_table import soak_lines
 from harness.report.tflm_words import meaning_of
 from harness.report.timing_table import certificate_line, timing_report
-from harness.units import counted, format_bytes, format_size, safe_lines, safe_text
+from harness.units import counted, format_bytes, format_size, safe_lines, safe_text, short_commit
 
 #: How an agreement of the reconciliation is put.
 _AGREEMENT = {
@@ -48,7 +48,7 @@ def _title(record: SweepRecord) -> str:
 
 
 def _tflm(record: SweepRecord) -> str:
-    return f"TFLM {record.device.tflm_commit[:12]}, {record.device.interpreter}" if record.device else ""
+    return f"TFLM {short_commit(record.device.tflm_commit)}, {record.device.interpreter}" if record.device else ""
 
 
 def terms_table(reconciliation: Mapping[str, Any]) -> Table:

@@ -79,6 +79,22 @@ def test_a_change_with_the_same_tflm_is_told_as_such(tmp_path: Path, capsys: pyt
     assert "aaa -> aaa" not in out
 
 
+def test_a_commit_that_is_not_known_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``TFLM  -> 90b983c`` and ``TFLM : error`` named nothing."""
+    where = str(tmp_path / "history.sqlite")
+    store = HistoryStore.open(where)
+    for night, (min_bytes, commit) in enumerate(((12936, "9" * 40), (13000, ""))):
+        store.add_run(samples.run(run_id=f"run-{night}"))
+        sweep = samples.sweep(night, min_bytes=min_bytes, commit=commit)
+        store.add_result(f"run-{night}", samples.job(number=night, commit=commit), sweep)
+    store.close()
+    picture = tmp_path / "k.svg"
+    _, out = _run(capsys, "kws", "--history", where, "--metric", "arena_min_bytes", "--plot-file", str(picture))
+    assert "TFLM 999999999999 -> not known\n" in out
+    assert "harness plan on nucleo-f746zg, cmsis_nn, TFLM not known: error" in out
+    assert "TFLM not known: 13,000" in picture.read_text()
+
+
 def test_an_export_is_of_the_model_that_was_named(
     place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
