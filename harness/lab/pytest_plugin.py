@@ -84,6 +84,8 @@ def harness_sweep(request: pytest.FixtureRequest, harness_rig: RigEntry) -> Iter
     done: dict[tuple[Any, ...], SweepRecord] = {}
 
     def sweep(model: str | Path, **options: Any) -> Sweep:
+        __tracebackhide__ = True
+        _require_options(options)
         path = request.config.rootpath / model
         key = (path, *sorted(options.items()))
         if key not in done:
@@ -91,6 +93,31 @@ def harness_sweep(request: pytest.FixtureRequest, harness_rig: RigEntry) -> Iter
         return _result(done[key])
 
     yield sweep
+
+
+#: Option of ``harness_sweep`` → what it may be, and whether a value is that; as for ``harness sweep``.
+_OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "kernels": ("None, 'reference' or 'cmsis_nn'", lambda value: value in {None, "reference", "cmsis_nn"}),
+    "step_bytes": ("a whole number of bytes from 1", lambda value: _is_whole(value, 1, None)),
+    "seed": ("a whole number from 0 to 2**64 - 1", lambda value: _is_whole(value, 0, 2**64 - 1)),
+    "runs": ("None, or a whole number from 0", lambda value: value is None or _is_whole(value, 0, 1_000_000)),
+    "timeout_s": ("seconds from 0.1", lambda value: isinstance(value, int | float) and 0.1 <= value < float("inf")),
+}
+
+
+def _is_whole(value: object, least: int, most: int | None) -> bool:
+    return isinstance(value, int) and least <= value and (most is None or value <= most)
+
+
+def _require_options(options: dict[str, Any]) -> None:
+    """Raises TypeError for an option that there is not, ValueError for a value that it cannot have."""
+    __tracebackhide__ = True
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise TypeError(f"harness_sweep has no option {name!r}; its options are {', '.join(_OPTIONS)}")
+        wanted, fits = _OPTIONS[name]
+        if not fits(value):
+            raise ValueError(f"harness_sweep: {name}={value!r} is not {wanted}")
 
 
 def _sweep(

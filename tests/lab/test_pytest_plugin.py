@@ -63,6 +63,29 @@ def test_a_team_holds_its_models_against_the_host_board(tmp_path: Path) -> None:
     assert len(list((tmp_path / "results").glob("*.json"))) == 2
 
 
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("step_bytes=0", "ValueError: harness_sweep: step_bytes=0 is not a whole number of bytes from 1"),
+        ("step_bytes=1.5", "step_bytes=1.5 is not a whole number"),
+        ("seed=-1", "seed=-1 is not a whole number from 0"),
+        ("runs=-1", "runs=-1 is not None, or a whole number from 0"),
+        ("timeout_s=float('nan')", "timeout_s=nan is not seconds"),
+        ("kernels='fast'", "kernels='fast' is not None, 'reference' or 'cmsis_nn'"),
+        ("step=16", "TypeError: harness_sweep has no option 'step'; its options are kernels, step_bytes, seed,"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named_where_it_is_written(tmp_path: Path, option: str, told: str) -> None:
+    """A step of 0 was a division by zero, called a bug of harness."""
+    test = f"""
+        def test_fits(harness_sweep):
+            harness_sweep("m.tflite", {option})
+        """
+    out = _pytest(tmp_path, test).stdout
+    assert told in out
+    assert "test_models.py:3: " in out and "a bug" not in out and "pytest_plugin.py" not in out
+
+
 def test_a_rig_is_chosen_by_name(tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text("rigs: [{name: a, board: host}, {name: b, board: nucleo-f746zg, probe: '12'}]\n")
     test = """
