@@ -168,7 +168,7 @@ def _host_firmware(board: Board, request: SweepRequest) -> HostFirmware:
     if request.kernels not in {None, Kernels.REFERENCE.value}:
         raise UsageError(
             f"the host board has the reference kernels, not {request.kernels}",
-            remedy="leave --kernels away, or name a board with a Cortex-M core",
+            remedy="take the reference kernels (they are its own choice), or a board with a Cortex-M core",
             code="kernels.not_on_board",
         )
     interpreter = request.interpreter or PlanInterpreter.RECORDING.value

@@ -326,6 +326,16 @@ def test_what_to_do_about_an_error_is_in_the_record_and_on_the_terminal(folder: 
     assert f"%0A{remedy}" in done.stdout
 
 
+def test_a_kernel_set_that_the_host_does_not_have_has_a_remedy_for_suites_too(folder: Path) -> None:
+    """It was to leave ``--kernels`` away, an option that ``harness regress`` does not have."""
+    (folder / "s.yaml").write_text(
+        "name: s\nmodels: [{path: examples/hello.tflite}]\nboards: [{board: host, kernels: [cmsis_nn]}]\n"
+    )
+    (job,) = _document(_harness(folder, "regress", "s.yaml", "--json"))["jobs"]
+    assert job["reason"] == "kernels.not_on_board: the host board has the reference kernels, not cmsis_nn"
+    assert job["remedy"] == "take the reference kernels (they are its own choice), or a board with a Cortex-M core"
+
+
 def test_a_lab_file_takes_neither_the_host_nor_the_twins_away(folder: Path) -> None:
     """Both are on every computer: one rig for each that the lab does not list, under a name that is free."""
     (folder / "lab.yaml").write_text(
