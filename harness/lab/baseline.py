@@ -13,7 +13,7 @@ import msgspec
 from harness.errors import ConfigError
 from harness.lab.conditions import KEY, key_of
 from harness.lab.metrics import Number
-from harness.lab.suite import Tolerance
+from harness.lab.suite import SIGMA_IS_FOR_TIMES, Tolerance, is_idle
 from harness.record.lab_run import ConditionsRecord
 from harness.record.text_file import write_whole
 
@@ -119,6 +119,12 @@ class BaselineStore:
                 f"{path} is for {file.model} on {file.board}, not for {model} on {board}",
                 remedy="rename the file, or run harness baseline update",
             )
+        for entry in file.entries:
+            idle = [
+                name for name, metric in entry.metrics.items() if metric.tolerance and is_idle(name, metric.tolerance)
+            ]
+            if idle:
+                raise BaselineError(f"{path}: {idle[0]}: {SIGMA_IS_FOR_TIMES}", remedy="take sigma out of it")
         return file
 
 

@@ -6,6 +6,7 @@ import glob
 import hashlib
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -160,6 +161,8 @@ def _model_file(entry: ModelEntry, path: Path) -> ModelFile:
     if any("\ud800" <= char <= "\udfff" for char in str(path)):
         return ModelFile(name, path, "", f"the name of {safe_text(str(path))} is not UTF-8: rename the file")
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe or device may never end
+            return ModelFile(name, path, "", f"{safe_text(str(path))} is not a regular file")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as exc:
         return ModelFile(name, path, "", f"cannot read {safe_text(str(path))}: {exc.strerror}")

@@ -13,7 +13,7 @@ import msgspec
 from harness.board.strict_yaml import load_yaml
 from harness.errors import ConfigError
 from harness.lab.limits import Limit, parse_limit
-from harness.lab.metrics import DEFAULT_METRICS, METRICS
+from harness.lab.metrics import DEFAULT_METRICS, METRICS, Kind
 from harness.units import quoted
 
 _REMEDY = "docs/lab.md describes every key; harness regress --schema prints the schema for editors"
@@ -40,6 +40,15 @@ class Tolerance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     relative_percent: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
     absolute: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     sigma: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
+
+
+#: What is wrong where ``is_idle``.
+SIGMA_IS_FOR_TIMES = "sigma is for times, which have noise: bytes have none, give relative_percent or absolute"
+
+
+def is_idle(metric: str, tolerance: Tolerance) -> bool:
+    """Whether the tolerance counts the noise of a metric that has none: it would have no effect."""
+    return metric in METRICS and METRICS[metric].kind is not Kind.TIMING and tolerance.sigma > 0
 
 
 class BaselineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -175,6 +184,8 @@ def _problems(suite: Suite) -> list[tuple[str, str]]:
         unknown = [name for name in names if name not in METRICS]
         if unknown:
             found.append((where, f"there is no metric {quoted(unknown[0])}; metrics are {', '.join(METRICS)}"))
+    for where, known in tolerances:
+        found += [(f"{where}.{name}", SIGMA_IS_FOR_TIMES) for name, entry in known.items() if is_idle(name, entry)]
     for model in suite.models:
         suite.limits_of(model)
     return found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,25 @@ def suite_path(tmp_path: Path) -> Path:
 
 def _jobs(path: Path, repeat: int | None = None) -> list[Job]:
     return jobs_of(read_suite(path), path, repeat=repeat)
+
+
+def test_a_pipe_among_the_models_is_a_problem_of_its_job(suite_path: Path) -> None:
+    """Whoever opened it waited for ever, --list too."""
+    os.mkfifo(suite_path.parent / "vision" / "pipe.tflite")
+    problems = {job.model.name: job.model.problem for job in _jobs(suite_path)}
+    assert problems["pipe"].endswith("vision/pipe.tflite is not a regular file")
+    assert not any(problem for name, problem in problems.items() if name != "pipe")
+
+
+@pytest.mark.parametrize("metric", ["arena_min_bytes", "stack_used_bytes"])
+def test_the_noise_of_bytes_is_refused(suite_path: Path, metric: str) -> None:
+    """``sigma`` for a metric that has no noise was taken, and had no effect."""
+    line = f"tolerances: {{{metric}: {{sigma: 4}}}}\n"
+    suite_path.write_text(SUITE + line)
+    with pytest.raises(ConfigError, match=rf"sigma is for times.* - `\$\.tolerances\.{metric}`"):
+        read_suite(suite_path)
+    suite_path.write_text(SUITE + line.replace("sigma", "absolute"))
+    read_suite(suite_path)
 
 
 def test_a_suite_comes_down_to_jobs(suite_path: Path) -> None:

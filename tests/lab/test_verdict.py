@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from harness.lab.baseline import BaselineEntry, BaselineMetric, Found
+from harness.lab.baseline import BaselineEntry, BaselineError, BaselineMetric, BaselineStore, Found
 from harness.lab.limits import parse_limit
 from harness.lab.metrics import METRICS
 from harness.lab.suite import BaselineSettings, Tolerance
@@ -155,6 +157,16 @@ def test_without_baselines_only_limits_of_their_own_count() -> None:
     relative = Rules(tuple(map(parse_limit, ("stack_used_bytes <= baseline",))), None)
     record = judge(Measured(METRICS["stack_used_bytes"], None, HERE), relative, Found(None))
     assert record.status is MetricStatus.NOT_MEASURED
+
+
+def test_the_noise_of_bytes_is_refused_in_a_baseline_too(tmp_path: Path) -> None:
+    store = BaselineStore(tmp_path)
+    metric = BaselineMetric(value=1000, tolerance=Tolerance(sigma=4))
+    store.put("kws", "host", BaselineEntry(conditions=HERE, metrics={"invoke_cycles": metric}))
+    assert BaselineStore(tmp_path).find("kws", "host", HERE).entry is not None
+    store.put("kws", "host", BaselineEntry(conditions=HERE, metrics={"arena_min_bytes": metric}))
+    with pytest.raises(BaselineError, match=r"kws--host\.json: arena_min_bytes: sigma is for times"):
+        BaselineStore(tmp_path).find("kws", "host", HERE)
 
 
 def test_a_limit_comes_before_the_baseline() -> None:
