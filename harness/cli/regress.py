@@ -6,14 +6,14 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli.finite import FiniteRange
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.units import counted, safe_text
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 _HISTORY = "history.sqlite"
+#: GitLab's name for a code quality report.
+_QUALITY = Path("gl-code-quality-report.json")
 
 
 @click.command()
@@ -68,13 +70,17 @@ def regress(suite: Path | None, schema: bool, only_list: bool, as_json: bool, **
     except KeyboardInterrupt:
         print("the jobs that ended are kept: the same command goes on from them", file=sys.stderr)
         raise
-    _write_reports(run, options)
+    unwritten = _write_reports(run, options)
     if as_json:
         print(_document(run, path))
     else:
         _print_run(run, path)
-    _annotate(run, options["ci"], out=sys.stderr if as_json else sys.stdout)
-    return run.exit_code
+    if options["ci"] == "github":
+        _annotate(run, out=sys.stderr if as_json else sys.stdout)
+    # after the result, which is what the run was for
+    for error in unwritten:
+        print(f"error: {error.message}\n  {error.remedy}", file=sys.stderr)
+    return max(run.exit_code, *(int(error.exit_code) for error in unwritten), 0)
 
 
 def _request(suite: Path, options: dict[str, Any]) -> RegressRequest:
@@ -177,17 +183,38 @@ def _print_list(prepared: Prepared, as_json: bool) -> None:
     print(f"{counted(len(rows), 'job')}, {counted(len(prepared.rigs), 'rig')}", file=sys.stderr)
 
 
-def _write_reports(run: RunRecord, options: dict[str, Any]) -> None:
-    from harness.record.text_file import write_whole
+def _write_reports(run: RunRecord, options: dict[str, Any]) -> list[HarnessError]:
+    """Every file that is wanted, and an error for each that cannot be written: one does not cost the others."""
+    return [error for write in _reports(run, options) if (error := _error_of(write)) is not None]
+
+
+def _error_of(write: Callable[[], None]) -> HarnessError | None:
+    from harness.record.text_file import UnwritableError
+
+    try:
+        write()
+    except UnwritableError as exc:
+        return exc
+    return None
+
+
+def _reports(run: RunRecord, options: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """GitHub reads a summary from a file; GitLab reads a report that the job keeps."""
+    from harness.record.text_file import append_text, write_whole
+    from harness.report.annotations import gitlab_quality
+    from harness.report.junit import junit_xml
+    from harness.report.lab_markdown import markdown
 
     if options["junit_xml"]:
-        from harness.report.junit import junit_xml
-
-        write_whole(options["junit_xml"], junit_xml(run))
+        yield lambda: write_whole(options["junit_xml"], junit_xml(run))
     if options["markdown_path"]:
-        from harness.report.lab_markdown import markdown
-
-        write_whole(options["markdown_path"], markdown(run).encode())
+        yield lambda: write_whole(options["markdown_path"], markdown(run).encode())
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if options["ci"] == "github" and summary:
+        yield lambda: append_text(Path(summary), markdown(run))
+    if options["ci"] == "gitlab":
+        yield lambda: write_whole(_QUALITY, json.dumps(gitlab_quality(run), indent=1).encode())
+        print(f"code quality report: {_QUALITY}", file=sys.stderr)
 
 
 def _document(run: RunRecord, path: Path) -> str:
@@ -205,26 +232,9 @@ def _print_run(run: RunRecord, path: Path) -> None:
         console.print(part)
 
 
-def _annotate(run: RunRecord, ci: str | None, *, out: Any) -> None:
-    """GitHub reads commands from the log and a summary from a file; GitLab reads a report that the job keeps."""
-    if ci == "github":
-        from harness.report.annotations import github_lines
-        from harness.report.lab_markdown import markdown
+def _annotate(run: RunRecord, *, out: Any) -> None:
+    """GitHub reads commands from the log."""
+    from harness.report.annotations import github_lines
 
-        _print_lines(github_lines(run), out)
-        summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        if summary:
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(markdown(run))
-    elif ci == "gitlab":
-        from harness.record.text_file import write_whole
-        from harness.report.annotations import gitlab_quality
-
-        path = Path("gl-code-quality-report.json")
-        write_whole(path, json.dumps(gitlab_quality(run), indent=1).encode())
-        _print_lines([f"code quality report: {path}"], sys.stderr)
-
-
-def _print_lines(lines: Sequence[str], out: Any) -> None:
-    for line in lines:
+    for line in github_lines(run):
         print(line, file=out)

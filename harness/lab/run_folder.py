@@ -24,7 +24,7 @@ from harness.board.lab_file import RigEntry
 from harness.errors import UsageError
 from harness.lab.job import Job
 from harness.record.lab_run import AttemptRecord, JobRecord, RunRecord
-from harness.record.text_file import UnwritableError, write_whole
+from harness.record.text_file import UnwritableError, unwritable, write_whole
 
 #: An unfinished run that is older than this is history, not something to go on from.
 RESUME_WITHIN_S = 12 * 3600.0
@@ -216,6 +216,4 @@ def _cut_to_whole_lines(path: Path) -> None:
 
 
 def _unwritable(path: Path, exc: OSError) -> UnwritableError:
-    return UnwritableError(
-        f"cannot write in {path}: {exc.strerror or exc}", remedy="free some space, or choose another --results"
-    )
+    return unwritable(f"cannot write in {path}", exc, "choose another --results")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -39,9 +40,32 @@ def write_whole(path: Path, data: bytes) -> None:
                 Path(name).unlink()
             raise
     except OSError as exc:
-        raise UnwritableError(
-            f"cannot write {path}: {exc.strerror or exc}", remedy="free some space, or choose another place"
-        ) from exc
+        raise unwritable(f"cannot write {path}", exc) from exc
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add to the end of a file that others write to as well. Raises UnwritableError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as exc:
+        raise unwritable(f"cannot write {path}", exc) from exc
+
+
+def unwritable(what: str, exc: OSError, elsewhere: str = "choose another place") -> UnwritableError:
+    """The error with the remedy that fits it. ``elsewhere``: how to."""
+    match exc.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            why, remedy = exc.strerror, f"free some space, or {elsewhere}"
+        case errno.EISDIR:
+            why, remedy = exc.strerror, "name a file, not a folder"
+        case errno.ENOTDIR | errno.EEXIST:  # the latter is what making a folder in its place says
+            why, remedy = os.strerror(errno.ENOTDIR), f"a part of the path is a file: {elsewhere}"
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            why, remedy = exc.strerror, f"it may not be written to: {elsewhere}"
+        case _:
+            why, remedy = exc.strerror or str(exc), elsewhere
+    return UnwritableError(f"{what}: {why}", remedy=remedy)
 
 
 def _is_no_file(path: Path) -> bool:

@@ -453,6 +453,29 @@ def test_a_history_that_is_damaged_during_the_run_ends_no_run(tmp_path: Path) ->
     keeper.close()
 
 
+@pytest.mark.parametrize(
+    ("place", "told", "remedy"),
+    [
+        ("examples", "Is a directory", "name a file, not a folder"),
+        ("examples/suite.yaml/r", "Not a directory", "a part of the path is a file: choose another place"),
+        ("/proc/r", "No such file or directory", "choose another place"),
+    ],
+)
+def test_a_report_that_cannot_be_written_costs_neither_the_result_nor_the_others(
+    folder: Path, place: str, told: str, remedy: str
+) -> None:
+    """A misspelt place ended a night with an error, and its table was never printed."""
+    argv = ("regress", "examples/suite.yaml", "-k", "hello", "--junit-xml", place, "--markdown", "r.md")
+    done = _harness(folder, *argv)
+    assert done.returncode == 3
+    assert "arena_min_bytes  1,936 B" in done.stdout and "1 passed in" in done.stdout
+    assert done.stderr.endswith(f"{place}: {told}\n  {remedy}\n")
+    assert (folder / "r.md").read_text().startswith("## Lab run example: 1 passed")
+    document = _harness(folder, *argv, "--json")
+    assert (document.returncode, _document(document)["exit_code"]) == (3, 0)
+    assert f"{place}: {told}\n" in document.stderr
+
+
 def test_list_runs_nothing(folder: Path) -> None:
     done = _harness(folder, "regress", "examples/suite.yaml", "--list", "--json")
     rows = _document(done)["jobs"]
