@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +67,8 @@ def history(model: str | None, as_json: bool, **options: Any) -> None:
                 print(json.dumps(_document(imported=count)) if as_json else told)
                 return
         if options["estimate_files"]:
-            from harness.estimates import read_estimates
-
             for path in options["estimate_files"]:
-                store.add_estimates(read_estimates(path))
+                _add_estimates(store, path)
         if options["export_path"]:
             _export(place, model, options, as_json)
         elif model is None:
@@ -101,6 +100,23 @@ def _export(place: str, model: str | None, options: dict[str, Any], as_json: boo
     choice = Choice(model or "", options["board"], options["kernels"], options["last"])
     rows = export(place, options["export_path"], options["table"], choice)
     print(json.dumps(_document(written=rows)) if as_json else f"{counted(rows, 'row')} in {options['export_path']}")
+
+
+def _add_estimates(store: HistoryStore, path: Path) -> None:
+    """Says on stderr what became of them."""
+    from harness.estimates import read_estimates
+
+    estimates = read_estimates(path)
+    counts = store.add_estimates(estimates)
+    used = sum(count > 0 for count in counts)
+    print(
+        f"{path}: {used} of {counted(len(estimates), 'estimate')} held against {counted(sum(counts), 'result')}",
+        file=sys.stderr,
+    )
+    lost = [estimate for estimate, count in zip(estimates, counts, strict=True) if not count]
+    places = (" on ".join(filter(None, (one.model, one.board, one.kernels))) for one in lost)
+    for place in dict.fromkeys(places):
+        print(f"  no result of {safe_text(place)}", file=sys.stderr)
 
 
 def _document(**values: Any) -> dict[str, Any]:

@@ -95,6 +95,18 @@ def test_a_commit_that_is_not_known_is_told_as_such(tmp_path: Path, capsys: pyte
     assert "TFLM not known: 13,000" in picture.read_text()
 
 
+def test_estimates_without_a_result_are_told(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt model was ignored without a word."""
+    table = tmp_path / "e.csv"
+    table.write_text("tool,model,bytes,board\na,kws.tflite,12000,\na,kvs.tflite,12000,\nb,kws,1,host\n")
+    assert main(["history", "kws", "--history", place, "--estimates", str(table)]) == 0
+    told = capsys.readouterr()
+    assert told.err == (
+        f"{table}: 1 of 3 estimates held against 12 results\n  no result of kvs.tflite\n  no result of kws on host\n"
+    )
+    assert "  a on nucleo-f746zg, cmsis_nn, TFLM " in told.out
+
+
 def test_an_export_is_of_the_model_that_was_named(
     place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

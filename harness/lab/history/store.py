@@ -147,10 +147,11 @@ class HistoryStore:
             for tool, a, b, c, e, f, step in rows
         ]
 
-    def add_estimates(self, estimates: Iterable[Estimate]) -> int:
+    def add_estimates(self, estimates: Iterable[Estimate]) -> list[int]:
         """Hold other tools' estimates against every result of their model (file name or stem), and of their board and
-        kernels where they name them. An estimate of a tool that is there already is replaced. Returns how many."""
-        count = 0
+        kernels where they name them. An estimate of a tool that is there already is replaced. Returns against how many
+        results each was held."""
+        counts = []
         with self.database.transaction():
             for estimate in estimates:
                 wanted = {"model": PurePath(estimate.model).stem, "board": estimate.board, "kernels": estimate.kernels}
@@ -161,8 +162,8 @@ class HistoryStore:
                 if keys:
                     self.database.run("DELETE FROM estimates WHERE result_id = :result_id AND tool = :tool", keys)
                 self._insert("estimates", [key | {"estimated_bytes": estimate.estimated_bytes} for key in keys])
-                count += len(keys)
-        return count
+                counts.append(len(keys))
+        return counts
 
     def _add_details(self, result_id: str, sweep: SweepRecord) -> None:
         trials = sweep.search.trials if sweep.search else ()
