@@ -29,7 +29,7 @@ from harness.lab.job import Job, jobs_of
 from harness.lab.metrics import METRICS, Kind, Number
 from harness.lab.order import Order, Result
 from harness.lab.rig_worker import ProcessWorker
-from harness.lab.run_folder import RESUME_WITHIN_S, RunFolder, identity_of, now_text
+from harness.lab.run_folder import RESUME_WITHIN_S, RunFolder, damaged_journals, identity_of, now_text
 from harness.lab.scheduler import Plan, Scheduler, Watcher
 from harness.lab.selection import Expression, Shard
 from harness.lab.suite import Suite, SuiteError, baselines_folder, read_suite
@@ -196,10 +196,26 @@ def regress(prepared: Prepared, watcher: Watcher) -> tuple[RunRecord, Path]:
     identity = identity_of(request.suite_path.read_bytes(), prepared.jobs, prepared.rigs)
     folder = RunFolder.unfinished(runs, identity, request.resume_within_s) if request.resume else None
     with folder or RunFolder.new(runs, prepared.suite.name, identity) as held:
+        if request.resume:
+            damage = _damage(held, damaged_journals(runs, prepared.suite.name, request.resume_within_s))
+            prepared = replace(prepared, notes=(*prepared.notes, *damage))
+            for note in damage:
+                watcher.noted(note)
         later = f"harness history --import {held.path.as_posix()}"
         with closing(HistoryKeeper(request.history, later, watcher.noted)) as history:
             record = _run(prepared, held, history, watcher)
         return record, held.finish(record)
+
+
+def _damage(folder: RunFolder, journals: Sequence[Path]) -> list[str]:
+    """A note for each journal that cannot be read, or not as a whole: what it held is done again."""
+    notes = [
+        f"{journal.as_posix()} is damaged from its first line on: nothing can go on from it" for journal in journals
+    ]
+    if lines := folder.past.damaged:
+        where = f"{(folder.path / 'run.jsonl').as_posix()}, line {', '.join(map(str, lines))}"
+        notes.append(f"{where}, is damaged: what it held is done again")
+    return notes
 
 
 def _run(prepared: Prepared, folder: RunFolder, history: HistoryKeeper, watcher: Watcher) -> RunRecord:

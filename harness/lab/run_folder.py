@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -70,11 +71,13 @@ def identity_of(suite_text: bytes, jobs: Sequence[Job], rigs: Sequence[RigEntry]
 
 @dataclass(slots=True)
 class Past:
-    """What an earlier part of the run has left."""
+    """What an earlier part of the run has left. ``damaged``: lines, from 1, that cannot be read; what they held is done
+    again."""
 
     begin: Begin
     finished: dict[str, JobRecord] = field(default_factory=dict)
     attempts: dict[str, list[AttemptRecord]] = field(default_factory=dict)
+    damaged: list[int] = field(default_factory=list)
 
 
 class RunFolder:
@@ -175,24 +178,48 @@ class RunFolder:
 
 
 def read_journal(path: Path) -> Past | None:
-    """None where there is no journal with a first line. A last line cut short is not there."""
+    """None where there is no journal with a first line. A last line cut short is not there; each line stands for
+    itself, so one that is damaged costs no other."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError:
         return None
     past: Past | None = None
-    for text in lines:
-        try:
-            line = _DECODER.decode(text)
-        except msgspec.MsgspecError:
-            break
-        if isinstance(line, Begin):
+    for number, text in enumerate(lines, start=1):
+        line = _decoded(text)
+        if line is None and past is None:
+            return None
+        if line is None and past is not None:
+            past.damaged.append(number)
+        elif isinstance(line, Begin):
             past = Past(line)
         elif past is not None and isinstance(line, Attempted):
             past.attempts.setdefault(line.job_id, []).append(line.attempt)
         elif past is not None and isinstance(line, Finished):
             past.finished[line.job.id] = line.job
     return past
+
+
+def _decoded(text: bytes) -> Line | None:
+    try:
+        return _DECODER.decode(text)
+    except msgspec.MsgspecError:
+        return None
+
+
+def damaged_journals(runs: Path, suite: str, within_s: float) -> list[Path]:
+    """Those of unfinished runs of the suite, not older than ``within_s``, of which not even the first line can be read:
+    nothing can go on from them."""
+    oldest = time.time() - within_s
+    return [
+        journal
+        for journal in sorted(runs.glob("*/run.jsonl"), reverse=True)
+        if re.fullmatch(rf"[0-9TZ]+-{re.escape(suite)}-[0-9a-f]+", journal.parent.name)
+        and not (journal.parent / "run.json").exists()
+        and journal.stat().st_mtime >= oldest
+        and b"\n" in journal.read_bytes()
+        and read_journal(journal) is None
+    ]
 
 
 def read_run(path: Path) -> RunRecord:

@@ -184,6 +184,30 @@ def test_killed_at_any_moment_a_run_goes_on_and_repeats_nothing(folder: Path, jo
     assert sorted(load(folder / "results" / "history.sqlite").job_id) == sorted(job["id"] for job in run["jobs"])
 
 
+def test_a_damaged_line_of_the_journal_is_told_and_costs_no_other(folder: Path) -> None:
+    """A line that could not be read ended the reading: what came after it was done again, or all of it, in silence."""
+    killed = _signalled(signal.SIGKILL, ENDED, 3, folder)
+    assert killed.done.returncode == -signal.SIGKILL, killed.done.stderr
+    (journal,) = (folder / "results" / "lab").glob("*/run.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    ended = [at for at, line in enumerate(lines) if ENDED.encode() in line]
+    lines[ended[0]] = b"\xff" * 40 + b"\n"
+    journal.write_bytes(b"".join(lines))
+    done = _harness(folder, "regress", "examples/suite.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = _document(done)
+    where = f"results/lab/{journal.parent.name}/run.jsonl"
+    assert run["notes"] == [f"{where}, line {ended[0] + 1}, is damaged: what it held is done again"]
+    assert f"note: {run['notes'][0]}\n" in done.stderr
+    assert (run["run_id"], run["resumed_jobs"], len(run["jobs"])) == (journal.parent.name, len(ended) - 1, 4)
+
+    (journal.parent / "run.json").unlink()
+    journal.write_bytes(b"garbled\n" + b"".join(lines[1:]))
+    anew = _document(_harness(folder, "regress", "examples/suite.yaml", "--json"))
+    assert anew["notes"] == [f"{where} is damaged from its first line on: nothing can go on from it"]
+    assert (anew["resumed_jobs"], len(anew["jobs"])) == (0, 4)
+
+
 def test_a_killed_scheduler_leaves_no_process_behind(folder: Path) -> None:
     """Killed when the first of four jobs has been tried: its worker waits for the next."""
     killed = _signalled(signal.SIGKILL, TRIED, 1, folder)
