@@ -105,11 +105,11 @@ def build_firmware(
     _compile(units, tools, until, sources)
     elf_path, map_path = out_dir / "firmware.elf", out_dir / "firmware.map"
     flags = (*machine_flags(board, library), config.optimise)
-    argv = tools.link_argv(
-        [unit.object_path for unit in units], sources / "link.ld", library.archive, elf_path, map_path, flags
-    )
+    # in out_dir, by names of ours: of a path, ld replaces % in -Map, and the driver splits -Wl at commas
+    objects, script = [unit.object_path for unit in units], sources.relative_to(out_dir) / "link.ld"
+    argv = tools.link_argv(objects, script, library.archive, Path(elf_path.name), Path(map_path.name), flags)
     logger.info("link: %s", shlex.join(argv))
-    _link(tools, argv, until, sources, board, layout, config)
+    _link(tools, argv, until, out_dir, board, layout, config)
     facts = read_elf(elf_path)
     check_elf(facts, board)
     return _image(facts, elf_path, map_path, models, board, library, config, layout, tools, identity)

@@ -47,6 +47,15 @@ def test_an_image_with_its_table(build, tmp_path: Path) -> None:
     assert "proven on its twin only" in out
 
 
+@pytest.mark.parametrize("folder", ["100%done", "a%", "a,b", "a b", "a\nb", "-a", "a'b\"c", "$a", "@a", "a\\b", "*(a)"])
+def test_a_folder_may_be_called_anything(build, folder: str, tmp_path: Path) -> None:
+    """ld puts the output's name for % into that of the map: "cannot open map file", exit 4."""
+    code, out, err = build("--board", "nucleo-f446re", "--arena-capacity", "4096", "--json", f"--out={folder}")
+    assert code == 0, err
+    assert json.loads(out)["owners"]["kernels"]["text"] > 0
+    assert sorted(path.name for path in (tmp_path / folder).iterdir()) == ["firmware.elf", "firmware.map", "src"]
+
+
 def test_the_json_document(build) -> None:
     code, out, err = build("--board", "nrf52840dk", "--arena-capacity", "4096", "--json")
     document = json.loads(out)
