@@ -82,6 +82,7 @@ def build(
     from harness.firmware.library import choose_library
     from harness.model.checks import refuse_unfit
     from harness.model.reader import read_model
+    from harness.record.store import kept_in
 
     if arena_capacity is not None and static_arena is not None:
         raise UsageError("--arena-capacity and --static-arena exclude each other", remedy="name one of them")
@@ -103,7 +104,8 @@ def build(
     )
     capacity = static_arena or arena_capacity or default_capacity_bytes(board, config)
     folder = out or Path("build") / board.name.replace(":", "-") / _folder_name(model_path)
-    image = build_firmware(model, board, library, _with_capacity(config, capacity), folder)
+    with kept_in(folder, "--out"):
+        image = build_firmware(model, board, library, _with_capacity(config, capacity), folder)
     click.echo(json.dumps(image_document(image), indent=2)) if as_json else _print(image)
 
 

@@ -43,6 +43,7 @@ def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | N
     from harness.board.catalogue import load_hardware_board
     from harness.cli.rig_choice import chosen_rig
     from harness.errors import UsageError
+    from harness.record.store import kept_in
     from harness.sweep import flashing
 
     if source is not None and restore is not None:
@@ -65,7 +66,8 @@ def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | N
         results=options["results"],
         timeout_s=options["timeout"],
     )
-    outcome = flashing.flash(request, tell=lambda text: print(safe_text(text), file=sys.stderr))
+    with kept_in(options["results"]):
+        outcome = flashing.flash(request, tell=lambda text: print(safe_text(text), file=sys.stderr))
     if as_json:
         print(json.dumps(_document(board, outcome), indent=1))
     else:

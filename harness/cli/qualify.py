@@ -43,10 +43,11 @@ def qualify(rig_name: str | None, board: str | None, as_json: bool, **options: A
     from harness.cli.progress import TerminalProgress
     from harness.qualify.flow import qualify as run
     from harness.qualify.record import write_qualification
+    from harness.record.store import kept_in
 
     request = _request(board, rig_name, options)
     progress = TerminalProgress(1)
-    with progress.begin(1, request.board):
+    with kept_in(options["results"]), progress.begin(1, request.board):
         record = run(request, progress, rig=rig_name or "", link_bytes=options["link_bytes"])
     path = write_qualification(record, options["results"])
     if as_json:

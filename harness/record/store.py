@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,10 +27,27 @@ class ResultsError(HarnessError):
     default_code = "results.unwritable"
 
 
-def results_error(path: Path, exc: OSError) -> ResultsError:
+def results_error(path: Path, exc: OSError, option: str = "--results") -> ResultsError:
     is_space = errno.errorcode.get(exc.errno or 0) in {"ENOSPC", "EDQUOT", "EFBIG"}
-    remedy = "free some space, or name another folder with --results" if is_space else "name a folder with --results"
+    remedy = f"free some space, or name another folder with {option}" if is_space else f"name a folder with {option}"
     return ResultsError(f"cannot write {path}: {exc.strerror or exc}", remedy=remedy)
+
+
+@contextlib.contextmanager
+def kept_in(folder: Path, option: str = "--results") -> Iterator[None]:
+    """A file in ``folder``, or the folder itself, that cannot be written is a ResultsError that names the option."""
+    try:
+        yield
+    except OSError as exc:
+        if not isinstance(exc.filename, str) or not _is_about(Path(exc.filename).absolute(), folder.resolve()):
+            raise
+        raise results_error(folder, exc, option) from exc
+
+
+def _is_about(path: Path, folder: Path) -> bool:
+    """Within it, or one of the folders that it is to be made in."""
+    path = Path(os.path.realpath(path))
+    return path == folder or folder in path.parents or path in folder.parents
 
 
 def record_name(record: SweepRecord) -> str:
