@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 import msgspec
 
+from harness.board.catalogue import UnknownBoardError, load_board
 from harness.board.strict_yaml import load_yaml
 from harness.board.twin_faults import parse_fault
 from harness.errors import ConfigError, UsageError
@@ -30,6 +32,7 @@ FILE_NAME = "lab.yaml"
 _REMEDY = "docs/rigs.md describes every key"
 #: A parameter of a URL that holds a password, and its value.
 _SECRET_PARAMETER = re.compile(r"((?:^|[?&;])[^=&#;]*(?:pass|pwd|secret|token)[^=&#;]*=)([^&#;]*)", re.IGNORECASE)
+_LAST_PORT = 65535
 _REMOTE = re.compile(r"^remote:(?P<host>[^:\s]+):(?P<port>\d{1,5})\Z")
 
 
@@ -76,8 +79,9 @@ class Lab(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         )
 
 
-def read_lab(path: Path) -> Lab:
-    """Raises LabFileError with file and key."""
+def read_lab(path: Path, boards_dirs: Iterable[Path] | None = None) -> Lab:
+    """Raises LabFileError with file and key. ``boards_dirs``: the user's own boards; with None, which boards there are
+    is not known, and an entry may name any."""
     values = load_yaml(path, LabFileError)
     if values is None:
         raise LabFileError(f"{path}: the file is empty", remedy="harness lab discover proposes entries; docs/rigs.md")
@@ -85,19 +89,20 @@ def read_lab(path: Path) -> Lab:
         lab = msgspec.convert(values, Lab, strict=True)
     except msgspec.ValidationError as exc:
         raise LabFileError(f"{path}: {exc}", remedy=_REMEDY) from exc
-    for where, problem in (*_problems(lab), *_twin_problems(lab)):
+    unknown = () if boards_dirs is None else _unknown_boards(lab, tuple(boards_dirs))
+    for where, problem in (*_problems(lab), *_twin_problems(lab), *unknown):
         raise LabFileError(f"{path}: {problem} - `{where}`", remedy=_REMEDY)
     here = str(path.resolve())
     return Lab(rigs=tuple(msgspec.structs.replace(entry, lab=here) for entry in lab.rigs))
 
 
-def find_lab(path: Path | None = None) -> Lab | None:
+def find_lab(path: Path | None = None, boards_dirs: Iterable[Path] | None = None) -> Lab | None:
     """The named file; else ``lab.yaml`` in the working directory, else in the user's config folder, or None."""
     if path is not None:
-        return read_lab(path)
+        return read_lab(path, boards_dirs)
     for candidate in lab_files():
-        if candidate.is_file():
-            return read_lab(candidate)
+        if candidate.exists() or candidate.is_symlink():  # a folder, or a link to nothing, is told as what it is
+            return read_lab(candidate, boards_dirs)
     return None
 
 
@@ -160,8 +165,10 @@ def _problems(lab: Lab) -> list[tuple[str, str]]:
         where = f"$.rigs[{at}]"
         if entry.lab:
             found.append((where, "Object contains unknown field `lab`"))
-        if entry.is_remote and not _REMOTE.match(entry.probe):
+        if entry.is_remote and not _is_address(entry.probe):
             found.append((f"{where}.probe", f"{quoted(entry.probe)} is not remote:host:port"))
+        if "://" in entry.port and not _is_url(entry.port):
+            found.append((f"{where}.port", f"{quoted(redacted_url(entry.port))} has a port that is none (1 to 65535)"))
         if entry.is_remote and "://" not in entry.port:
             found.append(
                 (f"{where}.port", "a remote rig needs a serial URL: rfc2217://host:port or socket://host:port")
@@ -169,6 +176,18 @@ def _problems(lab: Lab) -> list[tuple[str, str]]:
         if entry.board == "host" and (entry.probe or entry.port):
             found.append((where, "the host board has no probe and no port"))
     return found
+
+
+def _is_address(probe: str) -> bool:
+    found = _REMOTE.match(probe)
+    return found is not None and 0 < int(found["port"]) <= _LAST_PORT
+
+
+def _is_url(url: str) -> bool:
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:  # no number, or too large
+        return not url.startswith(("socket://", "rfc2217://"))
 
 
 def _twin_problems(lab: Lab) -> list[tuple[str, str]]:
@@ -180,9 +199,28 @@ def _twin_problems(lab: Lab) -> list[tuple[str, str]]:
             found.append((where, "pace and faults are for twins (sim:…)"))
         elif (entry.pace or entry.faults) and entry.is_remote:
             found.append((where, "pace and faults of a remote twin are given where it runs, to harness sim serve"))
+        if entry.board.startswith("sim:") and not entry.is_remote:
+            own = "a twin on this computer has its own; remote:host:port is for one of harness sim serve"
+            found += [(f"{where}.{key}", own) for key, value in (("probe", entry.probe), ("port", entry.port)) if value]
         refused = ((f"{where}.faults[{number}]", _refusal(fault)) for number, fault in enumerate(entry.faults))
         found += [(place, why) for place, why in refused if why]
     return found
+
+
+def _unknown_boards(lab: Lab, boards_dirs: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+    for at, entry in enumerate(lab.rigs):
+        why = _no_board(entry.board, boards_dirs)
+        if why:
+            yield f"$.rigs[{at}].board", why
+
+
+def _no_board(name: str, boards_dirs: tuple[Path, ...]) -> str:
+    """Why there is no such board; "" where there is."""
+    try:
+        load_board(name, boards_dirs)
+    except UnknownBoardError as exc:
+        return exc.message
+    return ""
 
 
 def _refusal(fault: str) -> str:

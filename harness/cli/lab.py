@@ -89,7 +89,7 @@ def serve(
     from harness.errors import UsageError
     from harness.rig.serving import ServedRig, ServeRequest, not_served
 
-    found = find_lab(path)
+    found = find_lab(path, boards_dirs=())
     if found is None:
         raise UsageError("there is no lab.yaml", remedy="harness lab discover proposes one", code="lab.missing")
     rigs = [found.rig(name) for name in names] or list(found.rigs)

@@ -66,7 +66,7 @@ def _request(board: str | None, rig_name: str | None, options: dict[str, Any]) -
     if board is None and rig_name is None:
         raise UsageError("which board?", remedy="name it with --board, or its rig in lab.yaml with --rig")
     if board is None:
-        lab = find_lab()
+        lab = find_lab(boards_dirs=options["boards_dirs"])
         if lab is None:
             raise UsageError(
                 f"there is no lab.yaml that could have a rig {safe_text(str(rig_name))}",

@@ -20,7 +20,7 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
     from harness.rig.opening import rig_for
 
     board = load_board(board_name, options["boards_dirs"])
-    entry = rig_for(board, options["rig_name"])
+    entry = rig_for(board, options["rig_name"], options["boards_dirs"])
     if not options["faults"] and not options["pace"]:
         return entry
     if not isinstance(board, HardwareBoard) or not board.is_simulated:
@@ -34,5 +34,5 @@ def chosen_rig(board_name: str, options: dict[str, Any]) -> RigEntry | None:
         )
     for text in options["faults"]:
         check_fault(text, board)
-    entry = entry or RigEntry(name=board.name.removeprefix("sim:"), board=board.name)
+    entry = entry or RigEntry(name=board.name, board=board.name)
     return msgspec.structs.replace(entry, faults=tuple(options["faults"]), pace=options["pace"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,10 @@ _BUILD_ID, _BUILD_ID_BYTES = "_ZN7harness8kBuildIdE", 16
 _MODEL_SHA256, _MODEL_SHA256_BYTES = "_ZN7harness12kModelSha256E", 32
 _RTT_CONTROL_BLOCK = "_SEGGER_RTT"
 
+_VECTORS_BYTES = 8
+#: Where the default memory map has code, DDI 0403E B3.1: flash and its aliases, SRAM; external RAM.
+_CODE = ((0, 0x4000_0000), (0x6000_0000, 0xA000_0000))
+
 #: What an ELF is by its e_type, where it is no program with fixed addresses.
 _NOT_LINKED = {
     "ET_REL": "an object file: it is not linked",
@@ -31,13 +36,15 @@ _NOT_LINKED = {
 class FlashableElf:
     """``segments`` are (load address, bytes). ``build_id`` (32 hex digits) and ``model_sha256`` are what a firmware of
     ours answers in its hello; both "" in another program, of which ``foreign`` then says why it is not asked.
-    ``rtt_address``: of the RTT control block of a firmware of ours that talks so."""
+    ``rtt_address``: of the RTT control block of a firmware of ours that talks so. ``warnings``: why the chip would not
+    start it."""
 
     segments: tuple[tuple[int, bytes], ...] = field(repr=False)
     build_id: str = ""
     model_sha256: str = ""
     rtt_address: int | None = None
     foreign: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def read_flashable(path: Path, board: HardwareBoard) -> FlashableElf:
@@ -70,7 +77,29 @@ def read_flashable(path: Path, board: HardwareBoard) -> FlashableElf:
     mark = BOOT_LINE_PREFIX.encode()
     is_ours = any(mark in data for _, data in facts.segments)
     why = "the ELF has no symbol that tells its build id: it is stripped" if is_ours else "no harness firmware"
-    return FlashableElf(facts.segments, foreign=why)
+    return FlashableElf(facts.segments, foreign=why, warnings=tuple(_vector_problems(facts, board)))
+
+
+def _vector_problems(facts: ElfFacts, board: HardwareBoard) -> Iterator[str]:
+    """What is wrong where the core looks for its stack and its first instruction; a bootloader may stand there."""
+    start = board.flash.address
+    table = next((data for address, data in facts.segments if address == start), None)
+    if table is None:
+        yield (
+            f"nothing is loaded to 0x{start:08x}, where the core finds its first stack pointer and instruction: "
+            "it starts what is there already, as a bootloader"
+        )
+        return
+    if len(table) < _VECTORS_BYTES:
+        yield f"the program ends within its vector table: {counted(len(table), 'byte')} at 0x{start:08x}"
+        return
+    stack, entry = (int.from_bytes(table[at : at + 4], "little") for at in (0, 4))
+    if not any(ram.address < stack <= ram.end for ram in board.rams):
+        yield f"its first stack pointer, 0x{stack:08x} at 0x{start:08x}, is in no RAM of the {board.chip}"
+    if not entry & 1:
+        yield f"its reset vector, 0x{entry:08x} at 0x{start + 4:08x}, has no Thumb bit: the core faults at once"
+    elif not any(first <= entry < last for first, last in _CODE):
+        yield f"its reset vector, 0x{entry:08x} at 0x{start + 4:08x}, is where no code can be"
 
 
 def _check_machine(path: Path, raw: bytes, board: HardwareBoard) -> None:
@@ -81,7 +110,9 @@ def _check_machine(path: Path, raw: bytes, board: HardwareBoard) -> None:
     kind, machine = elf["e_type"], elf["e_machine"]
     said = ""
     if machine != "EM_ARM" or not elf.little_endian:
-        name, order = safe_text(str(describe_e_machine(machine))), "" if elf.little_endian else ", big-endian"
+        known = isinstance(machine, str)  # of another byte order, or a rare machine: a number
+        name = safe_text(str(describe_e_machine(machine))) if known else f"number {machine}"
+        order = "" if elf.little_endian else ", big-endian"
         said = f"is a program for another machine: {name}, {elf.elfclass} bit{order}"
     elif kind != "ET_EXEC":
         said = f"is {_NOT_LINKED.get(kind, f'an ELF of type {safe_text(str(kind))}')}"

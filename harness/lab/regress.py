@@ -89,7 +89,7 @@ def prepare(request: RegressRequest) -> Prepared:
     if not jobs and not request.shard:
         raise UsageError("no job is selected", remedy="harness regress SUITE --list shows all", code="suite.empty")
     baselines = BaselineStore(baselines_folder(suite, request.suite_path, request.results))
-    lab = find_lab(request.lab_path)
+    lab = find_lab(request.lab_path, request.boards_dirs)
     of_baselines = _unchecked_limits(suite) if request.tflm else _absent_folder(suite, baselines)
     notes = (*_absent_rigs(suite, request, lab), *of_baselines)
     rigs = rigs_for(lab, jobs)

@@ -62,7 +62,7 @@ _CAUSES = (
         r"errno 19|errno 5\b|no such device|disconnected|unplugged|not plugged in|pipe error",
         "probe.unplugged",
         "the probe is gone",
-        "plug it in again; finished trials are kept, the same command goes on from there",
+        "plug it in again, and give the same command again: a sweep goes on from its finished trials",
     ),
     _cause(
         r"not recognized|target type|no cmsis-pack",

@@ -42,11 +42,12 @@ def propose(probes: tuple[AttachedProbe, ...], ports: tuple[SerialPort, ...], bo
         if len(mine) != 1 and not probe.uid.startswith("sim"):
             there = ", ".join(port.device for port in mine) or "none"
             questions.append(f"{probe.title}: which serial port is its UART? with its serial number: {there}")
+        is_twin = probe.uid.startswith("sim")  # which has no other probe than its own
         entries.append(
             RigEntry(
                 name=_unused_name(fitting[0].name, entries),
-                board=("sim:" if probe.uid.startswith("sim") else "") + fitting[0].name,
-                probe=probe.uid,
+                board=("sim:" if is_twin else "") + fitting[0].name,
+                probe="" if is_twin else probe.uid,
                 port=f"usb:{mine[0].usb_serial}" if len(mine) == 1 else "",
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,12 +67,13 @@ def open_rig(board: Board, options: RigOptions) -> Iterator[OpenRig]:
         rig.close()
 
 
-def rig_for(board: Board, name: str | None = None) -> RigEntry | None:
-    """The lab's entry for the board, or the one of this name; None where no lab file tells.
+def rig_for(board: Board, name: str | None = None, boards_dirs: Iterable[Path] | None = None) -> RigEntry | None:
+    """The lab's entry for the board, or the one of this name; None where no lab file tells. ``boards_dirs``: as for
+    `find_lab`.
 
     Raises UsageError when several entries have such a board, or the named one has another.
     """
-    lab = find_lab()
+    lab = find_lab(boards_dirs=boards_dirs)
     if lab is None:
         if name is not None:
             raise UsageError(

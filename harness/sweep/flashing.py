@@ -70,6 +70,7 @@ class _Source:
     image: FlashImage
     rtt_address: int | None = None
     foreign: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class _OnRig(Protocol):
@@ -85,6 +86,8 @@ def flash(request: FlashRequest, tell: Callable[[str], None]) -> FlashOutcome:
     """
     started = time.monotonic()
     source = _source(request)
+    for warning in source.warnings if source else ():
+        tell(f"warning: {warning}")
     former = saved_firmware.load(request.restore) if request.restore else None
     deadline = Deadline.after(request.timeout_s)
     options = RigOptions(
@@ -157,4 +160,4 @@ def _source(request: FlashRequest) -> _Source | None:
         require_rig(request.board, request.rig)
         return _Source(firmware.program(model, plan_arena(model, firmware.target).min_exact_bytes).image)
     elf = read_flashable(request.source, request.board)
-    return _Source(FlashImage(elf.build_id, elf.model_sha256, elf.segments), elf.rtt_address, elf.foreign)
+    return _Source(FlashImage(elf.build_id, elf.model_sha256, elf.segments), elf.rtt_address, elf.foreign, elf.warnings)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.board.lab_file import LabFileError, RigEntry, lab_yaml, read_lab, redacted_url
+from harness.board.lab_file import LabFileError, RigEntry, find_lab, lab_yaml, read_lab, redacted_url
 
 FULL = """
 rigs:
@@ -53,6 +53,11 @@ def test_a_lab_is_read_and_written_back_the_same(tmp_path: Path) -> None:
         ("rigs: [{name: a, board: x, probe: p}, {name: b, board: x, probe: p}]", 'share the probe "p"'),
         ("rigs: [{name: a, board: x, probe: 'remote:h'}]", "is not remote:host:port"),
         ("rigs: [{name: a, board: x, probe: 'remote:h:1', port: /dev/ttyACM0}]", "needs a serial URL"),
+        ("rigs: [{name: a, board: x, probe: 'remote:h:99999', port: 'socket://h:1'}]", "is not remote:host:port"),
+        ("rigs: [{name: a, board: x, probe: 'remote:h:0', port: 'socket://h:1'}]", "$.rigs[0].probe"),
+        ("rigs: [{name: a, board: x, port: 'socket://h:99999'}]", '"socket://h:99999" has a port that is none'),
+        ("rigs: [{name: a, board: 'sim:x', probe: p}]", "a twin on this computer has its own"),
+        ("rigs: [{name: a, board: 'sim:x', port: /dev/ttyACM0}]", "$.rigs[0].port"),
         ("rigs: [{name: a, board: host, pace: true}]", "for twins"),
         ("rigs: [{name: a, board: host, port: COM3}]", "has no probe and no port"),
         ("rigs: [{name: a, name: b, board: host}]", "'name' stands twice"),
@@ -99,3 +104,29 @@ def test_an_unknown_rig_is_answered_with_the_names(tmp_path: Path) -> None:
 )
 def test_no_password_is_shown(url: str, shown: str) -> None:
     assert redacted_url(url) == shown
+
+
+def test_a_board_that_nobody_has_is_refused_where_the_boards_are_known(tmp_path: Path) -> None:
+    path = _lab(tmp_path, "rigs: [{name: a, board: host}, {name: b, board: nucleo-f746zgg}]")
+    assert read_lab(path).rig("b").board == "nucleo-f746zgg"
+    with pytest.raises(LabFileError) as caught:
+        read_lab(path, ())
+    assert '"nucleo-f746zgg"; near: nucleo-f746zg' in caught.value.message
+    assert caught.value.message.endswith("`$.rigs[1].board`")
+    own = tmp_path / "boards"
+    own.mkdir()
+    known = (Path(__file__).resolve().parents[2] / "boards" / "nucleo-f746zg.yaml").read_text()
+    (own / "nucleo-f746zgg.yaml").write_text(known.replace("name: nucleo-f746zg\n", "name: nucleo-f746zgg\n"))
+    assert read_lab(path, (own,)).rig("b")
+
+
+def test_a_folder_called_lab_yaml_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_lab() is None
+    (tmp_path / "lab.yaml").mkdir()
+    with pytest.raises(LabFileError, match=r"lab\.yaml: Is a directory"):
+        find_lab()
+    (tmp_path / "lab.yaml").rmdir()
+    (tmp_path / "lab.yaml").symlink_to("gone.yaml")
+    with pytest.raises(LabFileError, match=r"lab\.yaml: No such file"):
+        find_lab()

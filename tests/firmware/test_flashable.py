@@ -17,7 +17,8 @@ from harness.firmware.flashable import FlashableElf, read_flashable
 BOARD = load_hardware_board("nucleo-f746zg")
 _ARM, _X86, _RISCV = 40, 3, 243
 _REL, _EXEC, _DYN, _CORE = 1, 2, 3, 4
-_CODE = bytes(range(64))
+#: A vector table, and something behind it.
+_CODE = struct.pack("<II", 0x2005_0000, 0x0800_0041) + bytes(range(56))
 
 
 def elf(machine: int = _ARM, kind: int = _EXEC, load: int = 0x0800_0000, data: bytes = _CODE, order: int = 1) -> bytes:
@@ -67,6 +68,30 @@ def test_a_foreign_program_for_the_flash_is_taken_and_not_asked(tmp_path: Path) 
     assert read(tmp_path, elf()) == FlashableElf(((0x0800_0000, _CODE),), foreign="no harness firmware")
 
 
+def vectors(stack: int, entry: int) -> bytes:
+    return struct.pack("<II", stack, entry) + bytes(56)
+
+
+@pytest.mark.parametrize(
+    ("content", "warnings"),
+    [
+        (elf(data=vectors(0x2001_0000, 0x0800_0041)), []),
+        (elf(data=vectors(0x2001_0000, 0x0020_0041)), []),  # the ITCM's view of the flash
+        (elf(data=b"\xff" * 64), ["0xffffffff at 0x08000000, is in no RAM", "0xffffffff at 0x08000004, is where no"]),
+        (elf(data=vectors(0x2001_0000, 0x0800_0040)), ["0x08000040 at 0x08000004, has no Thumb bit"]),
+        (elf(data=vectors(0x0800_0000, 0x0800_0041)), ["0x08000000 at 0x08000000, is in no RAM"]),
+        (elf(data=b"1234"), ["ends within its vector table: 4 bytes"]),
+        (elf(load=0x0800_8000), ["nothing is loaded to 0x08000000"]),
+    ],
+)
+def test_a_program_that_the_core_would_not_start_is_warned_of(
+    tmp_path: Path, content: bytes, warnings: list[str]
+) -> None:
+    told = read(tmp_path, content).warnings
+    assert len(told) == len(warnings), told
+    assert all(said in one for said, one in zip(warnings, told, strict=True)), told
+
+
 def test_sections_that_lie_next_to_each_other_do_not_overlap(tmp_path: Path) -> None:
     parts = ((0x0800_0000, bytes(32)), (0x0800_0020, _CODE), (0x0801_0000, _CODE))
     assert read(tmp_path, elf_of(*parts)).segments == ((0x0800_0000, bytes(32) + _CODE), (0x0801_0000, _CODE))
@@ -89,6 +114,8 @@ def test_a_firmware_of_ours_without_symbols_is_told_from_a_foreign_one(tmp_path:
         (elf(machine=_X86), "flash.wrong_machine", "another machine: Intel 80386, 32 bit; the STM32F746ZG runs"),
         (elf(machine=_RISCV), "flash.wrong_machine", "another machine: RISC-V, 32 bit"),
         (elf(order=2), "flash.wrong_machine", "another machine: ARM, 32 bit, big-endian"),
+        (elf(machine=0x2800), "flash.wrong_machine", "another machine: number 10240, 32 bit"),
+        (elf(machine=0x2800, order=2), "flash.wrong_machine", "another machine: number 10240, 32 bit, big-endian"),
         (elf(kind=_REL), "flash.wrong_machine", "is an object file: it is not linked"),
         (elf(kind=_DYN), "flash.wrong_machine", "is a shared library or a position-independent program"),
         (elf(kind=_CORE), "flash.wrong_machine", "is a core dump"),

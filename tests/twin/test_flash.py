@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
+from tests.firmware.test_flashable import elf
 from tests.patience import PATIENCE_S
 
 from .bare_metal import compile_firmware
@@ -106,7 +107,7 @@ def test_a_wrong_clock_is_diagnosed_as_in_a_sweep(flash: Flash, model: Path) -> 
 def test_silence_after_programming_names_the_rig_and_that_the_image_is_there(flash: Flash, model: Path) -> None:
     code, _, err = flash(model, "--sim-fault", "silent")
     assert code == 6
-    assert "rig nucleo-f446re: the device does not answer Hello" in err
+    assert "rig sim:nucleo-f446re: the device does not answer Hello" in err
     assert "the image was programmed and is verified (" in err
 
 
@@ -129,7 +130,7 @@ def test_the_erasure_of_a_protected_chip_is_told_at_once_and_in_the_document(fla
     code, out, err = flash(*erase, "--sim-fault", "protected", "--json", board=nrf)
     assert code == 0, err
     assert json.loads(out)["erased"] is True
-    assert "rig nrf52840dk: the protected chip was erased whole" in err
+    assert "rig sim:nrf52840dk: the protected chip was erased whole" in err
     code, out, err = flash(*erase, "--json", board=nrf)
     assert code == 0, err
     assert json.loads(out)["erased"] is False
@@ -142,3 +143,22 @@ def test_an_erasure_is_told_even_where_what_follows_fails(flash: Flash, firmware
     code, _, err = flash(elf, "--erase-protected", "--yes", *bad, board="sim:nrf52840dk")
     assert code == 5
     assert "was erased whole" in err
+
+
+def test_an_elf_that_the_core_would_not_start_is_flashed_with_a_warning(flash: Flash, tmp_path: Path) -> None:
+    path = tmp_path / "blank.elf"
+    path.write_bytes(elf(data=b"\xff" * 64))
+    code, out, err = flash(path)
+    assert code == 0, err
+    assert "64 bytes" in out  # the flash was blank, too
+    assert "warning: its first stack pointer, 0xffffffff at 0x08000000, is in no RAM of the STM32F446RE" in err
+
+
+def test_an_unplugged_probe_has_a_remedy_that_fits(flash: Flash, tmp_path: Path) -> None:
+    """A flash has no trials that could be kept."""
+    path = tmp_path / "some.elf"
+    path.write_bytes(elf())
+    code, _, err = flash(path, "--sim-fault", "unplug-after=150")
+    assert code == 5, err
+    assert "rig sim:nucleo-f446re" in err
+    assert "plug it in again, and give the same command again: a sweep goes on from its finished trials" in err
