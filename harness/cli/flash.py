@@ -32,7 +32,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--yes", is_flag=True, help="Do not ask before erasing a protected chip.")
 @click.option("--sim-fault", "faults", multiple=True, metavar="NAME[=N]", help="For a twin: a defect to put into it.")
 @click.option("--pace", is_flag=True, help="For a twin: take the time that a real board would.")
-@click.option("--timeout", type=FiniteRange(min=1), default=300.0, show_default=True, help="Seconds.")
+@click.option("--timeout", type=FiniteRange(min=1), default=300.0, show_default=True, help="Seconds on the rig.")
 @click.option("--results", type=_PATH, default=Path("results"), show_default=True, help="Where firmware is kept.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def flash(source: Path | None, board_name: str, as_json: bool, restore: Path | None, **options: Any) -> None:

@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 
 _DHCSR, _RUN_WITHOUT_DEBUG = 0xE000_EDF0, 0xA05F_0000
 _READ_CHUNK = 16384
+#: What is said of the flash where the time was over.
+_UNTOUCHED = "nothing was written to the board"
+_HALF_WRITTEN = "its flash may be half written"
+_NOT_READ_BACK = "it is programmed, and not read back to its end"
 #: A firmware of ours has its mark behind the vectors. What remains of one further up says nothing of what is there now;
 #: no chip erases less than this at once.
 _MARK_WITHIN = 2048
@@ -141,22 +145,23 @@ class PyOcdProbe:
         """Program the image, read it back and compare it whole. Leaves the core halted.
 
         Returns how often it programmed: an image that is on the chip already is not programmed again, unless ``force``.
+        Raises ProbeError ``flash.timeout`` when the deadline passes on the way, which the next flash makes up for.
         """
         self._check_segments(image)
         session = self.connect(deadline).session
         with self._step("halting the core", session):
             session.target.halt()
         size = sum(len(data) for _, data in image.segments)
-        if not force and self._first_difference(session, image) is None:
+        if not force and self._first_difference(session, image, deadline, _UNTOUCHED) is None:
             self.last_flash = FlashReport(programmed=False, verified_bytes=size)
             return 0
-        saved = self._save_foreign(session)
-        self._program(session, image, smart=not force)
-        second_try = self._first_difference(session, image) is not None
+        saved = self._save_foreign(session, deadline)
+        self._program(session, image, deadline, smart=not force)
+        second_try = self._first_difference(session, image, deadline, _NOT_READ_BACK) is not None
         if second_try:
             log.warning("%s: read-back differs after programming; programming once more, every sector", self.rig)
-            self._program(session, image, smart=False)
-            self._check_read_back(session, image)
+            self._program(session, image, deadline, smart=False)
+            self._check_read_back(session, image, deadline)
         self.last_flash = FlashReport(True, size, second_try, saved)
         return 1 + second_try
 
@@ -173,29 +178,51 @@ class PyOcdProbe:
         if not image.segments:
             raise ProbeError(f"rig {self.rig}: the image is empty", remedy="build it first", code="flash.empty")
 
-    def _program(self, session: Any, image: FlashImage, *, smart: bool) -> None:
+    def _program(self, session: Any, image: FlashImage, deadline: Deadline, *, smart: bool) -> None:
+        """The deadline is looked at between two sectors or pages: the controller is at rest there."""
         from pyocd.flash.loader import MemoryLoader
 
-        with self._step("programming", session):
+        step = "programming"
+        self._check_time(deadline, step, _UNTOUCHED)
+        with self._step(step, session):
             session.target.reset_and_halt()
-            loader = MemoryLoader(session, chip_erase=self.board.pyocd.erase, smart_flash=smart, trust_crc=False)
+            loader = MemoryLoader(
+                session,
+                progress=lambda _share: self._check_time(deadline, step, _HALF_WRITTEN),
+                chip_erase=self.board.pyocd.erase,
+                smart_flash=smart,
+                trust_crc=False,
+            )
             for address, data in image.segments:
                 loader.add_data(address, data)
-            loader.commit()
+            try:
+                loader.commit()
+            except ProbeError:
+                _lock_flash(session)
+                raise
 
-    def _first_difference(self, session: Any, image: FlashImage) -> int | None:
-        """Address of the first byte that is not the image's."""
+    def _check_time(self, deadline: Deadline, step: str, state: str) -> None:
+        if deadline.passed:
+            raise ProbeError(
+                f"rig {self.rig}, {step}: the time for it is over; {state}",
+                remedy="give it more time (--timeout); the next flash programs what is missing",
+                code="flash.timeout",
+            )
+
+    def _first_difference(self, session: Any, image: FlashImage, deadline: Deadline, state: str) -> int | None:
+        """Address of the first byte that is not the image's. ``state`` of the flash, in case that there is no time."""
         with self._step("reading back", session):
             for address, data in image.segments:
                 for start in range(0, len(data), _READ_CHUNK):
+                    self._check_time(deadline, "reading back", state)
                     expected = data[start : start + _READ_CHUNK]
                     found = bytes(session.target.read_memory_block8(address + start, len(expected)))
                     if found != expected:
                         return address + start + next(i for i, byte in enumerate(expected) if found[i] != byte)
         return None
 
-    def _check_read_back(self, session: Any, image: FlashImage) -> None:
-        bad = self._first_difference(session, image)
+    def _check_read_back(self, session: Any, image: FlashImage, deadline: Deadline) -> None:
+        bad = self._first_difference(session, image, deadline, _NOT_READ_BACK)
         if bad is None:
             return
         with self._step("reading back", session):
@@ -221,25 +248,25 @@ class PyOcdProbe:
 
     # --- other people's firmware ------------------------------------------------------------------------------
 
-    def _save_foreign(self, session: Any) -> Path | None:
+    def _save_foreign(self, session: Any, deadline: Deadline) -> Path | None:
         """Keep what is on the chip, where it is neither blank nor ours."""
         if self.save_to is None:
             return None
         flash = self.board.flash
         with self._step("reading the firmware that is on the board", session):
-            data = self._read_flash(session)
+            data = self._read_flash(session, deadline)
             chip_id = int(session.target.read32(self.board.id_code.address))
         if not data.strip(b"\xff") or (self.own_mark and self.own_mark in data[:_MARK_WITHIN]):
             return None
         kept = saved_firmware.SavedFirmware(self.board.name, self.probe_uid, chip_id, flash.address, data)
         return saved_firmware.save(kept, self.save_to, self.rig)
 
-    def _read_flash(self, session: Any) -> bytes:
-        flash = self.board.flash
-        return b"".join(
-            bytes(session.target.read_memory_block8(flash.address + start, _READ_CHUNK))
-            for start in range(0, flash.size_bytes, _READ_CHUNK)
-        )
+    def _read_flash(self, session: Any, deadline: Deadline) -> bytes:
+        flash, data = self.board.flash, b""
+        for start in range(0, flash.size_bytes, _READ_CHUNK):
+            self._check_time(deadline, "reading the firmware that is on the board", _UNTOUCHED)
+            data += bytes(session.target.read_memory_block8(flash.address + start, _READ_CHUNK))
+        return data
 
     def restore(self, kept: saved_firmware.SavedFirmware, deadline: Deadline) -> None:
         """Put a saved firmware back, read it back, and run it."""
@@ -259,8 +286,8 @@ class PyOcdProbe:
             )
         session = self.connect(deadline).session
         image = FlashImage("", "", ((kept.address, kept.data),))
-        self._program(session, image, smart=True)
-        self._check_read_back(session, image)
+        self._program(session, image, deadline, smart=True)
+        self._check_read_back(session, image, deadline)
         self.last_flash = FlashReport(True, len(kept.data))
         self.reset(deadline)
 
@@ -293,3 +320,10 @@ class PyOcdProbe:
         opened, self._open = self._open, None
         if opened is not None:
             close_session(opened.session)
+
+
+def _lock_flash(session: Any) -> None:
+    """End what was begun between two sectors: unload the flash algorithm, which locks the controller."""
+    for region in session.target.memory_map:
+        if region.is_flash and region.flash is not None:
+            region.flash.cleanup()

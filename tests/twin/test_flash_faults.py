@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import signal
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,6 +63,55 @@ def probe_of() -> Iterator[Callable[..., PyOcdProbe]]:
 def cells(probe: PyOcdProbe, size: int) -> bytes:
     with desk.twin(probe.probe_uid).turn() as chip:
         return bytes(chip.flash.view[:size])
+
+
+class Looks(Deadline):
+    """A deadline that passes after so many looks at it. ``seen`` counts them."""
+
+    __slots__ = ("count", "seen")
+
+    def __init__(self, count: float) -> None:
+        super().__init__(math.inf)
+        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "seen", 0)
+
+    @property
+    def passed(self) -> bool:
+        object.__setattr__(self, "seen", self.seen + 1)
+        return self.seen > self.count
+
+
+@pytest.mark.parametrize("name", ["nucleo-f446re", "nrf52840dk"])
+def test_whenever_the_time_is_over_the_next_flash_makes_up_for_it(name: str, probe_of: Callable) -> None:
+    """``--timeout 1`` ended after six seconds, with exit code 0: nobody looked at the deadline."""
+    probe, whole = probe_of(name), Looks(math.inf)
+    vectors = struct.pack("<II", 0x2000_1000, twin_board(name).flash.address + 0x101)
+    probe.flash(image_for(name, vectors + PATTERN[8:]), whole)
+    said: list[str] = []
+    for looks in (0, 1, 2, 3, 4, whole.seen // 2, whole.seen - 2, whole.seen - 1):
+        data = vectors + bytes((byte + 1 + looks) & 0xFF for byte in PATTERN[8:])
+        with pytest.raises(ProbeError) as caught:
+            probe.flash(image_for(name, data), Looks(looks))
+        assert caught.value.code == "flash.timeout"
+        assert "--timeout" in caught.value.remedy
+        said.append(caught.value.message.removeprefix("rig desk, "))
+        if looks == 3:
+            probe.close()
+        probe.flash(image_for(name, data), soon())
+        assert cells(probe, 6000) == data
+    assert said[0] == "reading back: the time for it is over; nothing was written to the board"
+    assert said[1] == "programming: the time for it is over; nothing was written to the board"
+    assert set(said[2:-1]) == {"programming: the time for it is over; its flash may be half written"}
+    assert said[-1] == "reading back: the time for it is over; it is programmed, and not read back to its end"
+
+
+def test_the_time_is_over_while_a_foreign_firmware_is_read(probe_of: Callable, tmp_path: Path) -> None:
+    probe = probe_of("nucleo-f446re", save_to=tmp_path)
+    probe.flash(image_for("nucleo-f446re"), soon())
+    with pytest.raises(ProbeError, match=r"reading the firmware that is on the board: .* nothing was written"):
+        probe.flash(image_for("nucleo-f446re", PATTERN[::-1]), Looks(4))
+    assert cells(probe, 6000) == PATTERN
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", BOARDS)
