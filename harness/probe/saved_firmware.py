@@ -14,7 +14,7 @@ import msgspec
 
 from harness.board.record import Address, Size
 from harness.bounded_file import read_bounded
-from harness.errors import DiskFullError, HarnessError, UsageError, is_disk_full
+from harness.errors import DiskFullError, ExitCode, HarnessError, UsageError, is_disk_full
 from harness.units import quoted, safe_text
 
 _DESCRIPTION_LIMIT_BYTES = 64 * 1024
@@ -32,6 +32,13 @@ class _Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     size_bytes: Size
     sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
     saved_at: str
+
+
+class NotKeptError(HarnessError):
+    """The folder for it may not be written to."""
+
+    exit_code = ExitCode.ENVIRONMENT
+    default_code = "results.unwritable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class SavedFirmware:
 def save(firmware: SavedFirmware, folder: Path, rig: str) -> Path:
     """Write ``<board>-<time>-<hash>.bin`` and its description beside it. The same contents are kept once.
 
-    Raises DiskFullError or UsageError, for ``rig``, and leaves nothing behind then.
+    Raises DiskFullError or NotKeptError, for ``rig``, and leaves nothing behind then.
     """
     digest = firmware.sha256
     for known in folder.glob(f"*-{digest[:12]}.bin"):
@@ -126,7 +133,7 @@ def _not_kept(rig: str, path: Path, size: int, exc: OSError) -> HarnessError:
     elsewhere = "name another folder (--results), or do not keep it (--no-save)"
     if is_disk_full(exc):
         return DiskFullError(text, remedy=f"free some space on that disk, {elsewhere}")
-    return UsageError(text, remedy=elsewhere, code="flash.not_kept")
+    return NotKeptError(text, remedy=elsewhere)
 
 
 def _write_whole(path: Path, data: bytes) -> None:

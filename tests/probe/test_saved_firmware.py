@@ -14,7 +14,7 @@ from harness.cli.main import main
 from harness.deadline import Deadline
 from harness.errors import DiskFullError, ExitCode, UsageError
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.probe.saved_firmware import SavedFirmware, load, save
+from harness.probe.saved_firmware import NotKeptError, SavedFirmware, load, save
 
 KEPT = SavedFirmware("nucleo-f446re", "066BFF", 0x10006421, 0x0800_0000, b"somebody's bootloader")
 
@@ -54,11 +54,11 @@ def test_a_full_disk_names_the_place_and_leaves_nothing_behind(tmp_path: Path) -
     assert save(large, tmp_path / "saved-firmware", "desk").is_file()
 
 
-def test_a_folder_that_cannot_be_made_is_bad_usage(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told_as_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file")
-    with pytest.raises(UsageError, match="nothing was written to the board") as caught:
+    with pytest.raises(NotKeptError, match="nothing was written to the board") as caught:
         save(KEPT, tmp_path / "results" / "saved-firmware", "desk")
-    assert caught.value.code == "flash.not_kept"
+    assert (caught.value.code, caught.value.exit_code) == ("results.unwritable", ExitCode.ENVIRONMENT)
 
 
 @pytest.mark.parametrize(
