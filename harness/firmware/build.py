@@ -9,6 +9,8 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,7 @@ from harness.deadline import Deadline
 from harness.errors import BuildError, DoesNotFitError, UsageError
 from harness.firmware.config import FirmwareConfig, Interpreter
 from harness.firmware.elf import ElfFacts, check_elf, read_elf
-from harness.firmware.image import FirmwareImage
+from harness.firmware.image import FirmwareImage, OwnerSizes
 from harness.firmware.layout import MemoryLayout, check_flash, fit_table, plan_layout
 from harness.firmware.library import LibraryMismatchError, TflmLibrary, mismatch
 from harness.firmware.op_resolver import check_methods, resolver_methods
@@ -103,16 +105,22 @@ def build_firmware(
     _write_sources(sources, texts, _model_files(models) | _input_files(config))
     units = _units(sources, texts, models, board, library, config, tools, (cache_dir or default_cache_dir()).resolve())
     _compile(units, tools, until, sources)
-    elf_path, map_path = out_dir / "firmware.elf", out_dir / "firmware.map"
+    elf_path = out_dir / "firmware.elf"
     flags = (*machine_flags(board, library), config.optimise)
-    # in out_dir, by names of ours: of a path, ld replaces % in -Map, and the driver splits -Wl at commas
-    objects, script = [unit.object_path for unit in units], sources.relative_to(out_dir) / "link.ld"
-    argv = tools.link_argv(objects, script, library.archive, Path(elf_path.name), Path(map_path.name), flags)
-    logger.info("link: %s", shlex.join(argv))
-    _link(tools, argv, until, out_dir, board, layout, config)
-    facts = read_elf(elf_path)
+    # In a folder of its own: another process may be making the same firmware. By plain names: of a path, ld replaces %
+    # in -Map, and the driver splits -Wl at commas.
+    with tempfile.TemporaryDirectory(prefix=".link-", dir=out_dir) as own:
+        linked, map_file = Path(own) / elf_path.name, Path(own) / "firmware.map"
+        objects, script = [unit.object_path for unit in units], Path("..") / sources.name / "link.ld"
+        argv = tools.link_argv(objects, script, library.archive, Path(linked.name), Path(map_file.name), flags)
+        logger.info("link: %s", shlex.join(argv))
+        _link(tools, argv, until, Path(own), board, layout, config)
+        facts = read_elf(linked)
+        owners = parse_map(map_file.read_text(encoding="utf-8", errors="replace"))
+        map_file.replace(out_dir / map_file.name)
+        linked.replace(elf_path)
     check_elf(facts, board)
-    return _image(facts, elf_path, map_path, models, board, library, config, layout, tools, identity)
+    return _image(facts, elf_path, owners, models, board, library, config, layout, tools, identity)
 
 
 def default_cache_dir() -> Path:
@@ -155,11 +163,16 @@ def _input_files(config: FirmwareConfig) -> dict[str, bytes]:
 
 
 def _write_sources(folder: Path, texts: Mapping[str, str], blobs: Mapping[str, bytes]) -> None:
+    """Whole, and only what changed: the compiler of another process may be reading them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    for name, data in blobs.items():
-        (folder / name).write_bytes(data)
+    for name, data in {**{name: text.encode() for name, text in texts.items()}, **blobs}.items():
+        path = folder / name
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        with tempfile.NamedTemporaryFile(prefix=f".{name}-", dir=folder, delete=False) as part:
+            part.write(data)
+        Path(part.name).chmod(0o644)
+        Path(part.name).replace(path)
 
 
 def _units(
@@ -198,7 +211,8 @@ def _units(
             for data in config.inputs:
                 key.update(data)
         path = cache_dir / f"{key.hexdigest()[:40]}.o"
-        argv = tools.compile_argv(sources / name, path, own, (sources,), library.include_dirs)
+        # by its name in src/, where the compiler runs: it writes the path of a source into its assembler text
+        argv = tools.compile_argv(Path(name), path, own, (Path(),), library.include_dirs)
         units.append(_Unit(sources / name, tuple(argv), path))
     return units
 
@@ -222,7 +236,7 @@ def _compile(units: list[_Unit], tools: Toolchain, deadline: Deadline, cwd: Path
 
 def _compile_one(unit: _Unit, tools: Toolchain, deadline: Deadline, cwd: Path) -> None:
     """Into a file of its own first: another process may be making the same object."""
-    part = unit.object_path.with_suffix(f".{os.getpid()}.part.o")
+    part = unit.object_path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part.o")
     argv = [str(part) if argument == str(unit.object_path) else argument for argument in unit.argv]
     logger.debug("compile: %s", shlex.join(argv))
     try:
@@ -276,7 +290,7 @@ def _overflow(
 def _image(
     facts: ElfFacts,
     elf_path: Path,
-    map_path: Path,
+    owners: Mapping[str, OwnerSizes],
     models: Sequence[Model],
     board: HardwareBoard,
     library: TflmLibrary,
@@ -310,7 +324,7 @@ def _image(
         "sections": sizes,
         "symbols": facts.symbols,
         "functions": {name: facts.symbols[name] & ~1 for name in facts.functions},
-        "owners": parse_map(map_path.read_text(encoding="utf-8", errors="replace")),
+        "owners": owners,
         "operator_kernels": operator_kernels(models, library.kernels, facts.functions),
         "largest_arena_bytes": layout.largest_arena_bytes(data_bytes),
         "notes": _notes(board, library, layout),

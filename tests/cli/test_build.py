@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from harness.board.catalogue import load_hardware_board
 from harness.cli.main import main
+from harness.firmware.build import build_firmware
+from harness.firmware.config import FirmwareConfig
+from harness.firmware.library import inspect_tree
+from harness.model.reader import read_model
 from tests.firmware.fake_tflm import build_fake_tflm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hello.tflite"
@@ -47,13 +53,31 @@ def test_an_image_with_its_table(build, tmp_path: Path) -> None:
     assert "proven on its twin only" in out
 
 
-@pytest.mark.parametrize("folder", ["100%done", "a%", "a,b", "a b", "a\nb", "-a", "a'b\"c", "$a", "@a", "a\\b", "*(a)"])
-def test_a_folder_may_be_called_anything(build, folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["100%done", "a,b c", "a\nb", "-a'b\"c", "$a", "@a\\b", "*(a)"])
+def test_a_folder_may_be_called_anything(build, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ld puts the output's name for % into that of the map: "cannot open map file", exit 4."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # everything is compiled there, too
     code, out, err = build("--board", "nucleo-f446re", "--arena-capacity", "4096", "--json", f"--out={folder}")
     assert code == 0, err
     assert json.loads(out)["owners"]["kernels"]["text"] > 0
     assert sorted(path.name for path in (tmp_path / folder).iterdir()) == ["firmware.elf", "firmware.map", "src"]
+
+
+def test_two_that_build_the_same_at_once_do_not_meet(tree: Path, tmp_path: Path) -> None:
+    """One read the ELF that the other was linking: "a bug of harness: ELFError: Magic number does not match"."""
+    models, board = (read_model(EXAMPLE),) * 6, load_hardware_board("nucleo-f446re")
+    (library,) = inspect_tree(tree)
+    config = FirmwareConfig(capacity_bytes=4096)
+    with ThreadPoolExecutor(max_workers=len(models)) as pool:
+        images = list(
+            pool.map(
+                lambda model: build_firmware(model, board, library, config, tmp_path / "out", cache_dir=tree), models
+            )
+        )
+    assert len({image.segments for image in images}) == 1
+    assert len({str(image.owners) for image in images}) == 1
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["firmware.elf", "firmware.map", "src"]
+    assert not [path for path in (tmp_path / "out" / "src").iterdir() if path.name.startswith(".")]
 
 
 def test_the_json_document(build) -> None:
