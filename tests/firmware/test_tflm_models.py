@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.firmware.elf import elf_problems, read_elf
 from harness.firmware.image import FirmwareImage
 from harness.firmware.library import TflmLibrary, choose_library, mismatch
 from harness.firmware.op_resolver import resolver_methods
+from harness.firmware.toolchain import find_toolchain
 from harness.model.reader import read_model
 from harness.wire import messages as wire
 from tests.firmware.test_on_twin import Bench
@@ -23,6 +25,7 @@ from tests.patience import patient
 
 pytestmark = [pytest.mark.tflm, pytest.mark.cases]
 
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "firmware.md"
 MODELS = [
     "arduino_hello_world",
     "arduino_magic_wand",
@@ -51,6 +54,12 @@ MODELS = [
 ]
 BOARDS = {"cortex-m4": "nucleo-f446re", "cortex-m7": "nucleo-f767zi"}
 ON_TWIN = ["arduino_hello_world", "keyword_scrambled_8bit", "mnist_lstm_int8", "micro_speech_quantized", "synth_if_f"]
+_DOCUMENTED_ROW = re.compile(r"^\| (\w+)[^|]* \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
+#: Rows of the table under "Size": model, flash, RAM.
+DOCUMENTED = [
+    (name, int(flash.replace(",", "")), int(ram.replace(",", "")))
+    for name, flash, ram in _DOCUMENTED_ROW.findall(DOCS.read_text(encoding="utf-8").partition("\n## Size\n")[2])
+]
 
 
 def build(
@@ -90,6 +99,24 @@ def test_real_models_link(
 
 def test_the_list_has_at_least_twenty_models() -> None:
     assert len(set(MODELS)) >= 20
+
+
+def test_the_table_of_sizes_was_found() -> None:
+    assert len(DOCUMENTED) == 2
+
+
+@pytest.mark.parametrize(("name", "flash", "ram"), DOCUMENTED)
+def test_the_documented_sizes_are_those_of_a_build(
+    real_libraries: list[TflmLibrary], shared_dir: Path, tmp_path: Path, name: str, flash: int, ram: int
+) -> None:
+    """docs/firmware.md, Size: for the compiler and the TFLM that it names."""
+    board = load_hardware_board("nucleo-f746zg")
+    if not choose_library(real_libraries, board, "cmsis_nn").commit.startswith("90b983c"):
+        pytest.skip("the sizes are those of TFLM 90b983c")
+    if " 12.2." not in find_toolchain().version:
+        pytest.skip("the sizes are those of GCC 12.2")
+    image = build(real_libraries, shared_dir, tmp_path, board.name, name, "cmsis_nn", 32 * 1024)
+    assert (image.owners["harness"].flash_bytes, image.owners["harness"].ram_bytes) == (flash, ram)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("unicorn") is None, reason="the extra [sim] (unicorn) is not installed")
