@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from harness.board.lab_file import RigEntry
@@ -21,6 +20,7 @@ from harness.probe.protocol import FlashImage, Probe
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.probe.usb import usb_probes
 from harness.rig.lock import RigLock
+from harness.rig.options import RigOptions
 from harness.rig.pairing import choose_probe, find_probe, port_of, refuse_hidden, refuse_swapped
 
 _USB = "usb:"
@@ -49,24 +49,18 @@ class HeldProbe:
             self.release()
 
 
-def open_hardware(
-    board: HardwareBoard,
-    entry: RigEntry | None,
-    save_to: Path | None,
-    own_mark: bytes,
-    rtt_address: int | None = None,
-    *,
-    talks: bool = True,
-) -> tuple[Probe, Link]:
+def open_hardware(board: HardwareBoard, options: RigOptions) -> tuple[Probe, Link]:
     """Raises ProbeError (absent, busy), UsageError (a choice is needed) or LinkError (the port does not open)."""
+    entry = options.rig
     uid = probe_uid(board, entry)
     rig = entry.name if entry else board.name
     lock = RigLock(f"rig {rig} (probe {uid})")
     try:
-        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=save_to, own_mark=own_mark), lock.release)
-        if rtt_address is not None:
-            return probe, RttLink(probe.probe, rtt_address)
-        if not talks:
+        opened = PyOcdProbe(board, uid, rig=rig, save_to=options.save_to, own_mark=options.own_mark)
+        probe = HeldProbe(opened, lock.release)
+        if options.rtt_address is not None:
+            return probe, RttLink(opened, options.rtt_address)
+        if not options.talks:
             return probe, NoLink()
         url = serial_url(uid, entry)
         return probe, SerialLink(url, board.uart.baud, find=port_finder(uid, entry))

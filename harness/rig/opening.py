@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.board.fault_ranges import check_fault
@@ -15,24 +15,7 @@ from harness.link.protocol import Link
 from harness.link.serial_link import SerialLink
 from harness.link.transcript import TranscribedLink
 from harness.probe.protocol import Probe
-
-
-@dataclass(frozen=True, slots=True)
-class RigOptions:
-    """``interpreter``: recording or preserve_all, for the host board (elsewhere it is part of the firmware).
-    ``transcript`` is the file that the link's traffic is written to. ``rig``: which of the lab's entries; None: the
-    only one that fits the board. ``save_to``: where a firmware that is not ours is kept before it is overwritten; None:
-    nowhere. ``own_mark``: bytes that every firmware of ours has behind its vectors. ``rtt_address``: talk through
-    the probe, by the RTT control block there, instead of a serial port. ``talks`` False: a board on the desk is only
-    flashed, and its port is left to whoever has it."""
-
-    interpreter: str = "recording"
-    transcript: Path | None = None
-    rig: RigEntry | None = None
-    save_to: Path | None = None
-    own_mark: bytes = b""
-    rtt_address: int | None = None
-    talks: bool = True
+from harness.rig.options import RigOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,27 +111,17 @@ def _open_host(_board: Board, options: RigOptions) -> tuple[Probe, Link]:
 def _open_hardware(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.hardware import open_hardware
 
-    return open_hardware(
-        _with_chip(board),
-        options.rig or rig_for(board),
-        options.save_to,
-        options.own_mark,
-        options.rtt_address,
-        talks=options.talks,
-    )
+    return open_hardware(_with_chip(board), _on_a_rig(board, options))
 
 
 def _open_twin(board: Board, options: RigOptions) -> tuple[Probe, Link]:
     from harness.rig.twin import open_twin
 
-    return open_twin(
-        _with_chip(board),
-        options.rig or rig_for(board),
-        options.save_to,
-        options.own_mark,
-        options.rtt_address,
-        talks=options.talks,
-    )
+    return open_twin(_with_chip(board), _on_a_rig(board, options))
+
+
+def _on_a_rig(board: Board, options: RigOptions) -> RigOptions:
+    return options if options.rig else replace(options, rig=rig_for(board))
 
 
 def _with_chip(board: Board) -> HardwareBoard:

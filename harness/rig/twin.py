@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from harness.board.lab_file import RigEntry
@@ -16,23 +17,17 @@ from harness.probe.protocol import Probe
 from harness.probe.pyocd_probe import PyOcdProbe
 from harness.rig.hardware import HeldProbe, open_hardware
 from harness.rig.lock import RigLock
+from harness.rig.options import RigOptions
 
 
-def open_twin(
-    board: HardwareBoard,
-    entry: RigEntry | None,
-    save_to: Path | None,
-    own_mark: bytes,
-    rtt_address: int | None = None,
-    *,
-    talks: bool = True,
-) -> tuple[Probe, Link]:
+def open_twin(board: HardwareBoard, options: RigOptions) -> tuple[Probe, Link]:
     """A twin with the entry's faults; one behind a server (``harness sim serve``) is opened as hardware is.
 
     A fresh twin has no firmware that could be lost; one whose flash is kept (HARNESS_SIM_STATE) may have somebody's.
     """
+    entry = options.rig
     if entry and entry.is_remote:
-        return open_hardware(board, entry, None, own_mark, rtt_address, talks=talks)
+        return open_hardware(board, replace(options, save_to=None))
     from harness.probe.session import import_pyocd
     from harness.sim import desk, injection
 
@@ -48,11 +43,12 @@ def open_twin(
         for text in entry.faults if entry else ():
             injection.inject(text, twin)
         rig = entry.name if entry else board.name
-        kept = save_to if state else None
-        probe = HeldProbe(PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=own_mark), locks.close)
-        if rtt_address is not None:
-            return probe, RttLink(probe.probe, rtt_address)
-        if not talks:
+        kept = options.save_to if state else None
+        opened = PyOcdProbe(board, uid, rig=rig, save_to=kept, own_mark=options.own_mark)
+        probe = HeldProbe(opened, locks.close)
+        if options.rtt_address is not None:
+            return probe, RttLink(opened, options.rtt_address)
+        if not options.talks:
             return probe, NoLink()
         return probe, SerialLink(twin.endpoint.url, board.uart.baud, find=lambda: twin.endpoint.url)
     except BaseException:

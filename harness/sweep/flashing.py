@@ -20,7 +20,8 @@ from harness.plan.arena import plan_arena
 from harness.probe import saved_firmware
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.opening import OpenRig, RigOptions, open_rig, require_rig
+from harness.rig.opening import OpenRig, open_rig, require_rig
+from harness.rig.options import RigOptions
 from harness.sweep.boot import first_boot
 from harness.sweep.image import firmware_for
 from harness.sweep.request import SweepRequest

@@ -20,7 +20,8 @@ from harness.model.graph import Model, joint_sha256
 from harness.model.reader import read_model
 from harness.plan.arena import ArenaPlan
 from harness.plan.shared import SharedPlan, plan_models
-from harness.rig.opening import OpenRig, RigOptions, open_rig, require_rig
+from harness.rig.opening import OpenRig, open_rig, require_rig
+from harness.rig.options import RigOptions
 from harness.sweep import evidence
 from harness.sweep.agreement import OutputComparison
 from harness.sweep.ample import ample_failure, ample_run, ample_sizes, tflm_log

@@ -14,7 +14,8 @@ import pytest
 from harness.board.catalogue import load_board
 from harness.board.lab_file import LabFileError, RigEntry, lab_yaml, read_lab
 from harness.errors import ProbeError
-from harness.rig.opening import RigOptions, open_rig
+from harness.rig.opening import open_rig
+from harness.rig.options import RigOptions
 from harness.rig.twin import twin_locks
 
 pytestmark = [

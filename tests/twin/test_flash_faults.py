@@ -21,7 +21,8 @@ from harness.probe import saved_firmware
 from harness.probe.protection import ProtectedChipError
 from harness.probe.protocol import FlashImage
 from harness.probe.pyocd_probe import PyOcdProbe
-from harness.rig.opening import RigOptions, open_rig, require_rig
+from harness.rig.opening import open_rig, require_rig
+from harness.rig.options import RigOptions
 from harness.sim import desk
 from harness.sim.device import NoAnswerError
 from harness.sim.injection import APPLY, inject

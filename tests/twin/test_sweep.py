@@ -17,7 +17,8 @@ from harness.device.client import Device
 from harness.errors import DeviceError
 from harness.probe.protocol import FlashImage
 from harness.record.schema import SweepRecord
-from harness.rig.opening import RigOptions, open_rig
+from harness.rig.opening import open_rig
+from harness.rig.options import RigOptions
 from harness.sweep.flow import keep_record, measure_model, sweep_model
 from harness.sweep.request import BuildChoice, SilentProgress, Strategy, SweepRequest
 from harness.units import align_up
