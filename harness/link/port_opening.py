@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import serial
 
-from harness.board.lab_file import redacted_url
+from harness.board.lab_file import redacted_url, secrets_of
 from harness.errors import LinkError
 from harness.link.port_owner import group_of, port_owner
 
@@ -154,7 +154,9 @@ def without_password(text: str, url: str) -> str:
         return text
     text = text.replace(url, shown)
     try:
-        password = urlsplit(url).password
+        urlsplit(url)
     except ValueError:
         return "an address that cannot be read"
-    return text.replace(password, "***") if password else text
+    for secret in secrets_of(url):
+        text = text.replace(secret, "***")
+    return text

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from harness.bounded_file import read_bounded
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError, is_disk_full
 from harness.record.schema import SCHEMA, SCHEMA_VERSION, SweepRecord
 
 #: Records of one name in one second: more than a tool that ran them could make.
@@ -28,8 +28,9 @@ class ResultsError(HarnessError):
 
 
 def results_error(path: Path, exc: OSError, option: str = "--results") -> ResultsError:
-    is_space = errno.errorcode.get(exc.errno or 0) in {"ENOSPC", "EDQUOT", "EFBIG"}
-    remedy = f"free some space, or name another folder with {option}" if is_space else f"name a folder with {option}"
+    remedy = f"name a folder with {option}"
+    if is_disk_full(exc):
+        remedy = f"free some space, or name another folder with {option}"
     return ResultsError(f"cannot write {path}: {exc.strerror or exc}", remedy=remedy)
 
 

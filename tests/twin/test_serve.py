@@ -37,22 +37,27 @@ def served(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
         process.stdout.close()
 
 
+def _flash(elf: Path, served: dict[str, Any], board: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """``harness flash`` of the served twin, which the lab file calls ``board``."""
+    entry = {"name": "far", "board": board, "probe": served["probe"], "port": served["port"]}
+    (folder / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
+    return subprocess.run(
+        [*HARNESS, "flash", "--board", board, str(elf), "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+
 def test_a_served_twin_is_flashed_over_tcp_and_talks_on_its_serial_port(
     served: dict[str, Any], firmware_dir: Path, tmp_path: Path
 ) -> None:
     elf = compile_firmware("hello", "nucleo-f446re", firmware_dir)
-    entry = {"name": "far", "board": served["board"], "probe": served["probe"], "port": served["port"]}
-    (tmp_path / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
     patience = f"?timeout={PATIENCE_S}" if served["port"].startswith("rfc2217") else ""
     # a monitor has the port meanwhile: a program that is not asked is flashed all the same, and its boot can be watched
     with serial.serial_for_url(served["port"] + patience, baudrate=115200, timeout=PATIENCE_S) as port:
-        done = subprocess.run(
-            [*HARNESS, "flash", "--board", "sim:nucleo-f446re", str(elf), "--json"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-        )
+        done = _flash(elf, served, served["board"], tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["programmed"] is True
         port.write(b"ab")
@@ -64,15 +69,7 @@ def test_a_served_twin_that_is_entered_as_a_board_is_refused(
 ) -> None:
     """The records then said ``board nucleo-f446re, timing cycles``."""
     elf = compile_firmware("hello", "nucleo-f446re", firmware_dir)
-    entry = {"name": "far", "board": "nucleo-f446re", "probe": served["probe"], "port": served["port"]}
-    (tmp_path / "lab.yaml").write_text(json.dumps({"rigs": [entry]}))
-    done = subprocess.run(
-        [*HARNESS, "flash", "--board", "nucleo-f446re", str(elf), "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
+    done = _flash(elf, served, "nucleo-f446re", tmp_path)
     assert done.returncode == 2, done.stderr
     error = json.loads(done.stdout)["error"]
     assert error["code"] == "rig.is_twin"
